@@ -107,7 +107,7 @@ def test_a_trial_that_runs_counts_by_what_it_measures(awaited: tuple[str, ...]) 
     brute, waiting = Brute(begun.belief), [(at, names.index(name)) for name in awaited]
     before = brute.gain(waiting, 10)
     for one in (TITRATION, FULL):
-        belief, pending = begun._asker._observing(begun.records, tuple(one.measures))
+        belief, pending = begun.asker._observing(begun.records, tuple(one.measures))
         found = he.gain(PURE, belief, POOL.points[[2, 4]], POOL, pending=pending)
         gains = [brute.gain([*waiting, *((row, names.index(n)) for n in one.measures)], 10) for row in (2, 4)]
         expected = tensor(gains) - before

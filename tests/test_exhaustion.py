@@ -266,5 +266,5 @@ def test_a_file_can_go_on(folder: Path) -> None:
     lab(folder, text=LONG + "when_exhausted = false\n")
     assert "It stops after 60 experiments." in done("check", "lab.toml")
     made = he.Study.from_file(folder / "lab.toml")
-    assert not made.options.stop_when_exhausted
-    assert not he.load_study("lab", "sqlite:///hentropy.db").options.stop_when_exhausted
+    assert not made.options["stop_when_exhausted"]
+    assert not he.load_study("lab", "sqlite:///hentropy.db").options["stop_when_exhausted"]

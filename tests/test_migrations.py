@@ -83,7 +83,7 @@ def test_every_earlier_version_becomes_the_newest(version: str, store_url: str) 
     assert running.trial.measurements == {}
     assert [dict(told.measurements) for told in store.observations(study)] == [measured(0.3, 0.1), {}]
     with store.asking(study) as turn:
-        assert turn == 1
+        assert turn.number == 1
     store.close()
 
 

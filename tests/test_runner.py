@@ -236,13 +236,13 @@ class Away(MemoryStore):
             self.refusals[kind] -= 1
             raise StorageError("the server does not answer")
 
-    def change(self, study, number, rule, by):
+    def change(self, study, number, rule, by, since=None):
         self._answer("change")
-        return super().change(study, number, rule, by)
+        return super().change(study, number, rule, by, since)
 
-    def add(self, study, entries, by, turn=None):
+    def add(self, study, new, by, turn=None, since=None):
         self._answer("add")
-        return super().add(study, entries, by, turn)
+        return super().add(study, new, by, turn, since)
 
     def news(self, study, since=0):
         self._answer("news")
@@ -298,7 +298,7 @@ def test_of_two_who_want_a_lost_trial_one_gets_it() -> None:
     made = study()
     made.begin("far|elsewhere|1|1|a", lease=60.0)
     seen = made.log.entries[0]
-    both = [take(seen, owner, Terms(), 0.0) for owner in ("first", "second")]
+    both = [take(seen, owner, Terms()) for owner in ("first", "second")]
     assert made.log.change(0, both[0]).owner == "first"
     with pytest.raises(Taken, match="another worker"):
         made.log.change(0, both[1])
@@ -322,7 +322,7 @@ def test_what_was_given_back_is_free_whatever_the_clock_says() -> None:
     mine = new_owner()
     made.begin(mine, lease=60.0)
     give_back(made, 0, mine)
-    made.log.change(0, lambda old: replace(old, lease_until=(old.lease_until or 0.0) + 3600.0))
+    made.log.change(0, lambda old, now: replace(old, lease_until=(old.lease_until or 0.0) + 3600.0))
     assert Lookout(Terms()).claim(made, "another") is not None
 
 
@@ -347,7 +347,7 @@ def test_a_result_that_comes_too_late_is_dropped() -> None:
     trial = made.begin(slow, lease=0.01)
     assert trial is not None
     give_back(made, trial.number, slow)
-    made.log.change(trial.number, lambda old: replace(old, owner=quick))
+    made.log.change(trial.number, lambda old, now: replace(old, owner=quick))
     finish(made, trial.number, quick, Evaluation({"": he.Measurement(1.0)}), Terms())
     with pytest.raises(Taken, match=r"trial 0 is no longer this worker's, but complete.* is dropped: 2\.5"):
         finish(made, trial.number, slow, Evaluation({"": he.Measurement(2.5)}), Terms())
@@ -360,7 +360,7 @@ def test_a_run_tells_of_results_that_it_drops(lab: Callable[..., PythonObjective
     said: list[str] = []
 
     def lose(trial: he.Trial) -> None:
-        made.store.change(made.log.record, 0, lambda old: replace(old, owner="far|elsewhere|9|1|a"), "me")
+        made.store.change(made.log.record, 0, lambda old, now: replace(old, owner="far|elsewhere|9|1|a"), "me")
 
     def told(error: he.HentropyError) -> None:
         said.append(str(error))

@@ -75,7 +75,7 @@ def test_a_note_may_be_as_long_on_the_page_as_in_the_api(here: Served) -> None:
 
 def test_a_note_keeps_its_lines(here: Served) -> None:
     study_service = here.services.study_service
-    study_service.tell(1, 0, 0.0, note="\nfirst\n</textarea><b>second", replace=True)
+    study_service.log(1).tell(0, 0.0, note="\nfirst\n</textarea><b>second", replace_value=True)
     with browser(here) as client:
         page = client.get("/studies/1/trials/0").text
         assert "first\n&lt;/textarea&gt;&lt;b&gt;second</textarea>" in page

@@ -14,13 +14,12 @@ import pytest
 
 import hentropy as he
 from hentropy.errors import Gone
-from hentropy.studies.records import StudyRecord
+from hentropy.studies.records import StudyKey, StudyRecord
 from hentropy.views.server.api import data, studies
 from hentropy.views.server.api.requests import Attach, EarlierRow, Tell
 from hentropy.views.server.api.router import meant
 from hentropy.views.server.recent_results import Recent
 from hentropy.views.server.settings import ServerLimits, Settings
-from hentropy.views.server.work import StudyKey
 from support.serving import LONGER, SMALL, Served, emptied, served
 from support.studies import Worst, hill
 from support.waiting import PATIENCE

@@ -17,12 +17,13 @@ import pytest
 
 import hentropy as he
 from hentropy.errors import InputError
+from hentropy.studies.records import StudyKey
 from hentropy.studies.storage import Store, open_store
 from hentropy.views.plots.scene import scene_of
 from hentropy.views.server import job_process
 from hentropy.views.server.job_process import NICE, JobRunner
 from hentropy.views.server.job_queue import KEPT, JobQueue
-from hentropy.views.server.jobs import Busy, Job, JobService, LatestLooks, Look, Part, StudyKey, job_json
+from hentropy.views.server.jobs import Busy, Job, JobService, LatestLooks, Look, Part, job_json
 from hentropy.views.server.looking import TooLong, at_most, drawn_in_time, look
 from hentropy.views.server.settings import usual_memory
 from support.waiting import LATE, PATIENCE, until
@@ -364,7 +365,7 @@ def test_the_url_is_nowhere_to_be_read(site: Site) -> None:
 def test_jobs_of_a_study(site: Site) -> None:
     here, there = site.job_service.ask(site.slow.log.record, MANY), site.job_service.ask(site.empty.log.record)
     assert here.id in [job.id for job in site.job_service.jobs(site.slow.log.record)]
-    assert {job.study for job in site.job_service.jobs(site.slow.log.record)} == {StudyKey.of(site.slow.log.record)}
+    assert {job.study for job in site.job_service.jobs(site.slow.log.record)} == {site.slow.log.record.key}
     assert {here.id, there.id} <= {job.id for job in site.job_service.jobs()}
     for job in (there, here):
         site.job_service.cancel(job.id)

@@ -103,7 +103,7 @@ def test_what_others_do_is_heard(store: Counted, study: he.Study, job_service: J
 
 
 def test_a_lease_is_no_news(store: Counted, study: he.Study, job_service: JobService) -> None:
-    def renewed(entry: Entry) -> Entry:
+    def renewed(entry: Entry, now: float) -> Entry:
         return replace(entry, owner="worker", lease_until=2.0 + (entry.lease_until or 0.0))
 
     async def test() -> None:

@@ -219,7 +219,7 @@ def test_costs_are_told_and_shown(server: Served, visit: httpx.Client) -> None:
     page = visit.get(f"/studies/{study}").text
     assert "and to cost 3" in section(page, "next")
     assert "cost expected</a>" in section(page, "trials")
-    server.services.study_service.tell(study, first, 1.0, cost=4.5)
+    server.services.study_service.log(study).tell(first, 1.0, cost=4.5)
     second = running(server, study)
     page = sent(visit, study, f"trials/{second}", what="tell", o0="2", cost="none").text
     assert f'id="cost-{second}"' in page

@@ -26,7 +26,7 @@ def filled(path: Path, count: int = 3) -> tuple[Store, StudyRecord]:
 
 def add(store: Store, study: StudyRecord, *numbers: int) -> None:
     trials = [Trial(number, {"x": 0.0}, State.COMPLETE, measured(float(number))) for number in numbers]
-    store.add(study, [Entry(trial, 0.0, 0.0) for trial in trials], "me")
+    store.add(study, lambda now: [Entry(trial, 0.0, 0.0) for trial in trials], "me")
 
 
 def values(path: Path) -> list[float | None]:
@@ -122,7 +122,7 @@ def test_files_that_go_before_the_commit_are_noticed_after_it(
 ) -> None:
     store, study = filled(path)
 
-    def rule(old: Entry) -> Entry:
+    def rule(old: Entry, now: float) -> Entry:
         lose(path)  # in the middle of the transaction: the files have been looked at, nothing is written yet
         return replace(old, trial=replace(old.trial, measurements=measured(9.0)))
 

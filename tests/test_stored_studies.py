@@ -45,7 +45,7 @@ def test_a_loaded_study_goes_on(store_url: str) -> None:
     made = told(kept(store_url, stop=[he.Budget(9), he.GainBelow(1e-9, patience=2)], max_seconds=60.0), 5)
     loaded = he.load_study("hill", store_url)
     assert loaded.stop == made.stop
-    assert loaded._asker.limits == made._asker.limits
+    assert loaded.asker.limits == made.asker.limits
     assert loaded.records == made.records
     assert loaded.ask() == made.records[-1]
     made.close()

@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import hentropy as he
 from hentropy.errors import InputError, NoStore, StorageError
 from hentropy.studies.definition.parts import StorageWords
 from hentropy.studies.records import Entry, State, Trial, Verdict
-from hentropy.studies.storage import MemoryStore, Store, open_store
+from hentropy.studies.storage import HeldTurn, MemoryStore, Store, open_store
 from hentropy.studies.storage.postgres import SESSION
 from hentropy.studies.testing import check_store
 from support.studies import measured
@@ -38,11 +39,11 @@ def test_a_study_file_can_name_every_database(store_url: str) -> None:
 class Forgetful(MemoryStore):
     """Loses every second change."""
 
-    def change(self, study, number, rule, by):
-        entry = super().change(study, number, rule, by)
+    def change(self, study, number, rule, by, since=None):
+        [entry] = super().change(study, number, rule, by).entries
         if entry.tries % 2:
-            return super().change(study, number, lambda old: old, by)
-        return super().change(study, number, lambda old: Entry(old.trial, old.asked_at), by)
+            return super().change(study, number, lambda old, now: old, by)
+        return super().change(study, number, lambda old, now: Entry(old.trial, old.asked_at), by)
 
 
 def test_a_store_that_forgets_is_found_out() -> None:
@@ -55,7 +56,7 @@ def filled(url: str | Path, count: int = 3) -> Store:
     store = open_store(url)
     study = store.create("s", {}, {})
     trials = [Trial(i, {"x": float(i)}, State.COMPLETE, measured(float(i))) for i in range(count)]
-    store.add(study, [Entry(trial, 0.0, 0.0) for trial in trials], "me")
+    store.add(study, lambda now: [Entry(trial, 0.0, 0.0) for trial in trials], "me")
     return store
 
 
@@ -136,16 +137,19 @@ def test_a_full_disk_is_told_and_leaves_the_store_sound(tmp_path: Path) -> None:
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
     study = store.find("s")
     assert study is not None
-    many = (Entry(Trial(i, {"x": 0.0}, note="x" * 500), 0.0) for i in range(3, 1000))
+
+    def wide(number: int, now: float) -> list[Entry]:
+        return [Entry(Trial(number, {"x": 0.0}, note="x" * 500), 0.0)]
+
     with pytest.raises(StorageError, match="the disk is full; nothing was changed"):
-        [store.add(study, [entry], "me") for entry in many]
+        [store.add(study, partial(wide, i), "me") for i in range(3, 1000)]
     kept = len(values(store))
     store.close()
     again = open_store(tmp_path / "lab.db")
     assert len(values(again)) == kept
     with sqlite3.connect(tmp_path / "lab.db") as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    again.add(study, [Entry(Trial(kept, {"x": 0.0}), 0.0)], "me")
+    again.add(study, lambda now: [Entry(Trial(kept, {"x": 0.0}), 0.0)], "me")
     assert len(values(again)) == kept + 1
 
 
@@ -197,9 +201,9 @@ def test_one_who_stops_in_a_transaction_is_cut_off(postgres_url: str, monkeypatc
     study = other.find("s")
     assert study is not None
 
-    def rule(old: Entry) -> Entry:
+    def rule(old: Entry, now: float) -> Entry:
         """In the middle of the one's transaction, another one writes."""
-        other.change(study, 0, lambda entry: replace(entry, tries=7), "another")
+        other.change(study, 0, lambda entry, now: replace(entry, tries=7), "another")
         return replace(old, tries=9)
 
     with pytest.raises(StorageError, match=r"does not answer.*idle-in-transaction"):
@@ -242,7 +246,7 @@ def test_through_a_link_it_is_the_same_store_with_the_same_lock(tmp_path: Path) 
     other = open_store(tmp_path / "link.db")
     study = store.find("s")
     assert study is not None
-    inside: list[int] = []
+    inside: list[HeldTurn] = []
     with store.asking(study):
         thread = threading.Thread(target=lambda: inside.append(other.asking(study).__enter__()), daemon=True)
         thread.start()
@@ -262,7 +266,7 @@ def test_many_threads_do_not_starve_each_other(store_url: str) -> None:
     def tell(number: int) -> None:
         try:
             store.change(
-                study, number, lambda old: replace(old, trial=replace(old.trial, measurements=measured(9.0))), "me"
+                study, number, lambda old, now: replace(old, trial=replace(old.trial, measurements=measured(9.0))), "me"
             )
         except BaseException as error:
             errors.append(error)

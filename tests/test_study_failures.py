@@ -134,7 +134,7 @@ def test_settings_are_checked_and_written_down(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/s.db"
     Study(SQUARE, he.Maximize(), storage=url, name="s", at_least=0.8, failures="ignore").close()
     found = he.load_study("s", url)
-    assert (found.options.failures, found.options.at_least) == ("ignore", 0.8)
+    assert (found.options["failures"], found.options["at_least"]) == ("ignore", 0.8)
     found.close()
     with pytest.raises(he.StorageError, match="at_least"):
         Study(SQUARE, he.Maximize(), storage=url, name="s")

@@ -30,9 +30,9 @@ def test_a_study_by_the_service_is_the_study_of_the_library(store_url: str) -> N
     assert (same.seed, same.first, same.decision) == (5, 2, same.decision)
     trials = same.ask_many(3)
     assert [entry.trial for entry in it.snapshot(study).entries] == trials
-    it.tell(study, 0, (1.5, 0.25), note="first")
-    it.fail(study, 1, "broke")
-    it.withdraw(study, 2, "no time")
+    it.log(study).tell(0, (1.5, 0.25), note="first")
+    it.log(study).fail(1, "broke")
+    it.log(study).withdraw(2, "no time")
     told = same.records
     assert (told[0].value, told[0].std_error, told[0].note) == (1.5, 0.25, "first")
     assert [trial.state for trial in told] == [State.COMPLETE, State.FAILED, State.WITHDRAWN]
@@ -47,16 +47,16 @@ def test_values_are_corrected_only_on_purpose(sqlite_url: str) -> None:
     it, study = study_service(sqlite_url)
     it.attach(study, [EarlierExperiment({"x": 1.0}, 2.0)])
     with pytest.raises(StudyError, match="already has a result: value 2"):
-        it.tell(study, 0, 3.0)
-    assert it.tell(study, 0, 3.0, replace=True).trial.value == 3.0
+        it.log(study).tell(0, 3.0)
+    assert it.log(study).tell(0, 3.0, replace_value=True).trial.value == 3.0
     with pytest.raises(InputError, match="told is inf"):
-        it.tell(study, 0, float("inf"), replace=True)
+        it.log(study).tell(0, float("inf"), replace_value=True)
     with pytest.raises(NoSuchTrial, match=r"no trial 5 in this study \(trials: only 0\)"):
-        it.tell(study, 5, 1.0)
+        it.log(study).tell(5, 1.0)
     with pytest.raises(Gone, match="no study 99"):
-        it.tell(99, 0, 1.0)
+        it.log(99).tell(0, 1.0)
     with pytest.raises(StudyError, match="only a running one"):
-        it.withdraw(study, 0)
+        it.log(study).withdraw(0)
 
 
 def test_no_study_has_a_zero_in_its_name(store_url: str) -> None:
@@ -90,7 +90,7 @@ def test_earlier_data(store_url: str) -> None:
 def test_exports_come_back(sqlite_url: str) -> None:
     it, study = study_service(sqlite_url)
     it.attach_csv(study, CSV)
-    it.tell(study, 0, 9.0, note="=1+1", replace=True)
+    it.log(study).tell(0, 9.0, note="=1+1", replace_value=True)
     csv, lines = "".join(it.csv(study)), "".join(it.json_lines(study))
     assert csv.count("\n") == 3
     assert ",'=1+1," in csv
@@ -150,7 +150,7 @@ def test_a_study_with_code_of_its_own_is_shown_but_not_computed(sqlite_url: str)
     case = it.snapshot(own.record.id)
     assert case.computable is not None
     assert "support.studies:Worst" in case.computable
-    it.tell(own.record.id, 0, 2.0)
+    it.log(own.record.id).tell(0, 2.0)
     assert study.records[0].value == 2.0
     assert "parts that have no stored form (cost)" in str(it.snapshot(dear.record.id).computable)
     assert made_here.name == "dear"
@@ -183,7 +183,7 @@ def test_when_it_has_enough(sqlite_url: str) -> None:
     case = it.snapshot(study)
     assert case.stopped is None
     assert case.enough is not None
-    it.tell(study, 0, 1.0)
+    it.log(study).tell(0, 1.0)
     assert it.snapshot(study).stopped == case.enough
     pool = {"space": None, "pool": {"names": ["x"], "rows": [[0.0], [1.0]]}, "name": "pool"}
     few = it.create({key: value for key, value in {**SMALL, **pool}.items() if value is not None}).id
@@ -217,7 +217,7 @@ def test_a_list_reads_only_what_has_changed(sqlite_url: str, monkeypatch: pytest
     read.clear()
     assert it.studies() == before
     assert sorted(read) == ["latest_verdicts", "revisions", "studies"]
-    it.tell(first, 0, 7.0, replace=True)
+    it.log(first).tell(0, 7.0, replace_value=True)
     he.load_study("lab 3", sqlite_url).ask()
     read.clear()
     after = it.studies()

@@ -6,22 +6,21 @@ objective or imports a decision of one's own: no code of a study is ever run her
 
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
 from hentropy._version import __version__
 from hentropy.errors import Advice, HentropyError, InputError, StudyError, require
-from hentropy.studies.records import Failed, State, StudyRecord, Trial, Values
+from hentropy.studies.records import Failed, State, StudyRecord, Values
 from hentropy.studies.storage import Store
-from hentropy.studies.study import Study, load_study
-from hentropy.studies.study.words import LocatedDescription
+from hentropy.studies.study import Study
+from hentropy.studies.study.study import resumed
 from hentropy.views.plots.marks import Table
 from hentropy.views.plots.pictures import PICTURES, information, picture, pictured
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.with_matplotlib import rendered
 from hentropy.views.plots.worth import WorthInfo
-from hentropy.views.server.snapshot import why_not_computable
+from hentropy.views.server.snapshot import Snapshot
 from hentropy.views.server.study_service import EarlierExperiment, StudyService
 from hentropy.views.text.formats import iso
 from hentropy.views.text.sentences import decision_sentence, outcome_sentences
@@ -159,7 +158,7 @@ class StudyTools:
         """What would be decided if a design measured these values; nothing is recorded."""
         with self._lock:
             now = self._scene(study).study
-            then = self._copy(self._record(study))
+            then = self._copy(self._computable(study))
             then.attach(design, told(values))
             before, after = now.decide(worth=False), then.decide(worth=False)
         change = after.expected_loss - before.expected_loss
@@ -175,9 +174,9 @@ class StudyTools:
 
     def ask(self, study: str, count: int = 1) -> dict[str, Any]:
         """Ask for the next experiments, to be run side by side by people or instruments; fewer if the rules say so."""
-        self._check_computable(self._record(study))
+        stored = self._service.stored(self._computable(study).record)
         with self._lock:
-            own = load_study(study, self._store)
+            own = resumed(stored)
             asked = own.ask_within_rules(count)
             return {"trials": [trial.plain() for trial in asked], "stopped": own.stopped}
 
@@ -185,16 +184,16 @@ class StudyTools:
         self, study: str, number: int, values: Told, note: str = "", replace: bool = False, cost: float | None = None
     ) -> dict[str, Any]:
         """Record what a trial measured: a number, [value, standard error], or these by outcome."""
-        given = told(values)
-        return as_json(self._service.tell(self._record(study), number, given, note or None, replace, cost))
+        log = self._service.log(self._record(study))
+        return as_json(log.tell(number, told(values), note=note or None, replace_value=replace, cost=cost))
 
     def fail(self, study: str, number: int, why: str, replace: bool = False) -> dict[str, Any]:
         """Record that a trial was run and failed, and why."""
-        return as_json(self._service.fail(self._record(study), number, why, replace))
+        return as_json(self._service.log(self._record(study)).fail(number, why, replace_value=replace))
 
     def withdraw(self, study: str, number: int, note: str = "") -> dict[str, Any]:
         """Take back a trial that will not be run."""
-        return as_json(self._service.withdraw(self._record(study), number, note))
+        return as_json(self._service.log(self._record(study)).withdraw(number, note))
 
     def attach(
         self, study: str, design: dict[str, Any], values: Told | None = None, failed: str = "", again: bool = False
@@ -207,30 +206,30 @@ class StudyTools:
         return as_json(added.entries[0])
 
     def _record(self, study: str) -> StudyRecord:
-        found = self._service.named(study)
-        if not found:
+        found = self._service.find(study)
+        if found is None:
             known = ", ".join(repr(one.name) for one in self._store.studies()) or "none"
             raise StudyError(f"there is no study {study!r}; there are: {known}")
-        return found[0].record
+        return found
 
-    def _check_computable(self, record: StudyRecord) -> None:
-        reason = why_not_computable(LocatedDescription.recorded(record, Path()).description)
-        if reason:
-            raise StudyError(reason)
+    def _computable(self, study: str) -> Snapshot:
+        """A study that can be computed here."""
+        case = self._service.snapshot(self._record(study))
+        if case.computable:
+            raise StudyError(case.computable)
+        return case
 
-    def _copy(self, record: StudyRecord) -> Study:
+    def _copy(self, case: Snapshot) -> Study:
         """A study in memory with the same options and trials."""
-        self._check_computable(record)
-        words = LocatedDescription.recorded(record, Path())
-        trials: list[Trial] = [entry.trial for entry in self._service.snapshot(record).entries]
-        return Study(**words.options(trusted=False), records=trials)
+        words = self._service.stored(case.record).words
+        return Study(**words.options(trusted=False), records=case.trials)
 
     def _scene(self, study: str) -> Scene:
         """What is known of a study now; kept until something is told."""
-        record = self._record(study)
-        key = (record, self._service.snapshot(record).revision)
+        case = self._computable(study)
+        key = (case.record, case.revision)
         if self._looked is None or self._looked[0] != key:
-            self._looked = (key, scene_of(self._copy(record)))
+            self._looked = (key, scene_of(self._copy(case)))
         return self._looked[1]
 
 

@@ -33,7 +33,7 @@ def decision_of(description: Description, trusted: bool, folder: Path | None = N
     """The decision. One that is `python = "module:Class"` runs code: only if trusted, with modules from `folder`."""
     words = description.decision
     if isinstance(words, Named):
-        return words.made()
+        return words.made
     if not isinstance(words, OwnClass):
         raise InputError(
             f"the decision of {description.name} was made in Python and has no stored form; pass the decision itself"
@@ -102,7 +102,7 @@ def verdict_units_of(description: Description) -> dict[str, str]:
     """The units of the columns of a verdict, as far as words say what is decided."""
     outcomes = made_outcomes(description)
     if isinstance(description.decision, Named):
-        return outcomes.verdict_units(outcomes.decided(description.decision.made()))
+        return outcomes.verdict_units(outcomes.decided(description.decision.made))
     return outcomes.verdict_units(outcomes.measured)
 
 

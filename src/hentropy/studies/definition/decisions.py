@@ -4,7 +4,7 @@ import inspect
 import json
 import re
 from collections.abc import Mapping
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -46,13 +46,14 @@ class Named(DecisionWords):
         """The name."""
         return self.name
 
+    @cached_property
     def made(self) -> Decision:
         """The decision itself."""
         return self.kind(**{key: value for key, value in self if key != "name"})
 
     @model_validator(mode="after")
     def _can_be_made(self) -> "Named":
-        self.made()
+        self.made  # noqa: B018 (it is made and kept)
         return self
 
 

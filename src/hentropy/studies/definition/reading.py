@@ -7,14 +7,23 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import TypeAdapter, ValidationError
 
 from hentropy.errors import InputError
-from hentropy.studies.definition.designs import ChoiceWords, DecideOnWords, OneParameter, described, descriptors_in
-from hentropy.studies.definition.importing import dotted
+from hentropy.studies.definition.designs import (
+    ChoiceWords,
+    OneParameter,
+    ParameterWords,
+    PoolWords,
+    described,
+    descriptors_in,
+)
+from hentropy.studies.definition.importing import Place, dotted
 from hentropy.studies.definition.mistakes import told, validated
 from hentropy.studies.definition.schema import Description
 from hentropy.studies.files import MOST_IN_STUDY, read_text
@@ -27,32 +36,46 @@ def read(path: str | Path) -> Description:
     decision = words.get("decision")
     if "own" in words or (isinstance(decision, Mapping) and "own" in decision and "python" not in decision):
         raise InputError(told(str(file), ["own: it stands for parts made in Python; a file cannot give it"]))
-    description = validated(words, str(file))
-    if description.decide_on is not None:
-        words = {**words, "decide_on": {**words["decide_on"], **_read(description.decide_on, file, "decide_on")}}
-    return validated({**words, **_read(description, file)}, str(file))
+    try:
+        whole = _read(words, file)
+        if isinstance(part := whole.get("decide_on"), Mapping):
+            whole["decide_on"] = _read(part, file, "decide_on")
+    except InputError:  # of a file of designs: mistakes in this file come first
+        validated(words, str(file))
+        raise
+    return validated(whole, str(file))
 
 
-def _read(words: Description | DecideOnWords, file: Path, *under: str) -> dict[str, Any]:
-    """The designs of a part of a file, with what stands in files of their own."""
-    if words.pool is not None:
-        return {"pool": words.pool.read(file.parent)}
-    return {"space": _canonical(words.space, file, under)} if words.space is not None else {}
+def _read(words: Mapping[str, Any], file: Path, *under: str) -> dict[str, Any]:
+    """A part of a file with what stands in files of their own, and parameters as a store has them.
 
-
-def _canonical(space: Mapping[str, OneParameter], file: Path, under: tuple[str, ...]) -> dict[str, Any]:
-    """Parameters as a store has them, with the descriptors of their files: the same space has the same words."""
-    found = {}
-    for name, words in space.items():
-        try:
-            own = words
-            if isinstance(words, ChoiceWords) and isinstance(words.descriptors, str):
-                table = descriptors_in(file.parent / words.descriptors, words.options)
-                own = words.model_copy(update={"descriptors": table})
-            found[name] = described(own.made())
-        except InputError as error:
-            raise InputError(told(str(file), [f"{dotted((*under, 'space', name, 'descriptors'))}: {error}"])) from None
+    What has mistakes stays as it is.
+    """
+    found = dict(words)
+    with suppress(ValidationError):
+        if "pool" in words:
+            found["pool"] = PoolWords.model_validate(words["pool"]).read(file.parent)
+    if isinstance(space := words.get("space"), Mapping):
+        found["space"] = {name: _canonical(one, file, (*under, "space", name)) for name, one in space.items()}
     return found
+
+
+def _canonical(given: Any, file: Path, path: Place) -> Any:
+    """A parameter as a store has it, with the descriptors of its file: the same space has the same words."""
+    try:
+        words = _PARAMETER.validate_python(given)
+    except ValidationError:
+        return given
+    try:
+        if isinstance(words, ChoiceWords) and isinstance(words.descriptors, str):
+            table = descriptors_in(file.parent / words.descriptors, words.options)
+            words = words.model_copy(update={"descriptors": table})
+        return described(words.made())
+    except InputError as error:
+        raise InputError(told(str(file), [f"{dotted((*path, 'descriptors'))}: {error}"])) from None
+
+
+_PARAMETER: TypeAdapter[OneParameter] = TypeAdapter(ParameterWords)
 
 
 def _words(file: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """`Description`: a study in words, as it stands in a study file and in a store; and its JSON Schema for editors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Annotated, Any, Literal, TypeVar
@@ -39,6 +40,15 @@ Part = Literal["decision", "model", "solver", "cost", "stop", "where"]
 def _without_default(outcomes: dict[str, OutcomeWords]) -> dict[str, OutcomeWords]:
     """The one outcome "value" goes without saying."""
     return {} if outcomes == {"value": OutcomeWords()} else outcomes
+
+
+@contextmanager
+def _part(name: str) -> Iterator[None]:
+    """An error within says which part it is about."""
+    try:
+        yield
+    except (InputError, StudyError) as error:
+        raise InputError(f"{name}: {error}") from None
 
 
 class Description(Words):
@@ -132,6 +142,10 @@ class Description(Words):
         parts: dict[str, Any] = {"same_in_batch": self.same_in_batch, "tables": self.tables, "where": where}
         return _made(partial(Space, **made), "space", **parts)
 
+    def as_stored(self, first: int) -> "Description":
+        """It with the number of first designs, and without the place of its store, which may hold a password."""
+        return self.model_copy(update={"first": first, "storage": StorageWords()})
+
     @property
     def is_read(self) -> bool:
         """Whether all that the designs need is here, and not in files still to be read."""
@@ -151,38 +165,25 @@ class Description(Words):
             raise InputError('own: it has to name "decision" where the decision has no words, and only there')
         if not self.is_read:
             return self
-        designs = self.designs()
-        actions_on = designs
-        try:
-            if self.decide_on is not None:
+        designs = actions_on = self.designs()
+        if self.decide_on is not None:
+            with _part("decide_on"):
                 designs, actions_on = setting(designs, self.decide_on.made())
-        except InputError as error:
-            raise InputError(f"decide_on: {error}") from None
-        try:
+        with _part("outcomes"):
             outcomes = Outcomes.of({name: one.made(name) for name, one in self.outcomes.items()}, designs)
-        except InputError as error:
-            raise InputError(f"outcomes: {error}") from None
-        try:
+        with _part("assays"):
             assays = Assays.of({name: one.made() for name, one in self.assays.items()}, outcomes.measured)
-            outcomes = replace(outcomes, assays=assays)
             if not isinstance(self.objective, Manual):
                 assays.check_by_hand("an objective")
-        except (InputError, StudyError) as error:
-            raise InputError(f"assays: {error}") from None
         if isinstance(self.decision, Named):
-            try:
-                decision = self.decision.made()
-                decision.within(actions_on)
-                outcomes.decided(decision)
-            except InputError as error:
-                raise InputError(f"decision: {error}") from None
+            with _part("decision"):
+                self.decision.made.within(actions_on)
+                replace(outcomes, assays=assays).decided(self.decision.made)
         if self.cost is not None:
             if self.cost.of is None and not assays:
                 raise InputError("cost.of: it is missing; say what an experiment costs, or leave out [cost]")
-            try:
+            with _part("cost.of"):
                 Costs.of(self.cost.of, self.cost.price, designs, assays=assays)
-            except InputError as error:
-                raise InputError(f"cost.of: {error}") from None
         elif not assays and (self.stop.worth_its_cost or self.stop.spend is not None):
             raise InputError("stop: spend and worth_its_cost need to know what experiments cost; give [cost]")
         return self

@@ -13,7 +13,7 @@ from hentropy.core.clock import Clock
 from hentropy.errors import HentropyError, InputError
 from hentropy.studies.execution.executor import Evaluation
 from hentropy.studies.records import Entry, Measurement, State, StudyRecord, Trial
-from hentropy.studies.storage import Store
+from hentropy.studies.storage import Change, Store
 from hentropy.studies.storage.turns import is_alive, is_gone, who
 from hentropy.studies.study import Study
 from hentropy.studies.study.rules import ended
@@ -54,7 +54,7 @@ class Lookout:
             if not self._is_free(entry, clock):
                 continue
             try:
-                taken = study.log.change(entry.trial.number, take(entry, owner, self._terms, study.store.now()))
+                taken = study.log.change(entry.trial.number, take(entry, owner, self._terms))
             except Taken:
                 continue
             if taken.trial.state is State.RUNNING:
@@ -76,10 +76,10 @@ class Lookout:
         return entry.owner is None or is_gone(entry.owner) or clock.spent > leases * self._terms.lease
 
 
-def take(seen: Entry, owner: str, terms: Terms, now: float) -> Callable[[Entry], Entry]:
+def take(seen: Entry, owner: str, terms: Terms) -> Change:
     """The rule by which a trial becomes another owner's, if nothing happened to it since one looked."""
 
-    def rule(old: Entry) -> Entry:
+    def rule(old: Entry, now: float) -> Entry:
         if old != seen:
             raise Taken(f"trial {old.trial.number} has another worker by now")
         if old.owner is None:
@@ -92,19 +92,17 @@ def take(seen: Entry, owner: str, terms: Terms, now: float) -> Callable[[Entry],
 
 def renew(store: Store, study: StudyRecord, number: int, owner: str, lease: float) -> None:
     """Have a trial for longer; nothing happens to one that is no longer this owner's."""
-    until = store.now() + lease
 
-    def rule(old: Entry) -> Entry:
-        return replace(old, lease_until=until) if old.owner == owner else old
+    def rule(old: Entry, now: float) -> Entry:
+        return replace(old, lease_until=now + lease) if old.owner == owner else old
 
     store.change(study, number, rule, owner)
 
 
 def give_back(study: Study, number: int, owner: str) -> None:
     """Release a trial for other workers; nothing happens if this owner no longer has it."""
-    now = study.store.now()
 
-    def rule(old: Entry) -> Entry:
+    def rule(old: Entry, now: float) -> Entry:
         return replace(old, owner=None, lease_until=now) if old.owner == owner else old
 
     study.log.change(number, rule)
@@ -112,7 +110,6 @@ def give_back(study: Study, number: int, owner: str) -> None:
 
 def finish(study: Study, number: int, owner: str, outcome: Evaluation, terms: Terms) -> Trial:
     """Record what came of a trial: a value, a failure, or another try. `Taken` if it is no longer this owner's."""
-    now = study.store.now()
     measured: Mapping[str, Measurement] = {}
     if outcome.failed is None:
         try:
@@ -120,7 +117,7 @@ def finish(study: Study, number: int, owner: str, outcome: Evaluation, terms: Te
         except InputError as error:  # outcomes that the study does not have
             outcome = replace(outcome, failed=str(error))
 
-    def rule(old: Entry) -> Entry:
+    def rule(old: Entry, now: float) -> Entry:
         if old.owner is None and measured and (old.trial.state, old.trial.measurements) == (State.COMPLETE, measured):
             return old  # it was recorded just before the store went away
         if old.owner != owner:

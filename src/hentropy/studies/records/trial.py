@@ -130,6 +130,15 @@ def measurements_of(plain: Mapping[str, Mapping[str, Any]]) -> dict[str, Measure
 
 
 @dataclass(frozen=True)
+class StudyKey:
+    """Which study: one that was deleted and made again may have the same id and name, but not the same time."""
+
+    id: int
+    name: str
+    created_at: float
+
+
+@dataclass(frozen=True)
 class StudyRecord:
     """A study in a store: its definition in words, and the versions of what made it."""
 
@@ -138,6 +147,11 @@ class StudyRecord:
     definition: Mapping[str, Any]
     versions: Mapping[str, str]
     created_at: float
+
+    @property
+    def key(self) -> StudyKey:
+        """Which study it is, whatever its definition says by now."""
+        return StudyKey(self.id, self.name, self.created_at)
 
 
 @dataclass(frozen=True)

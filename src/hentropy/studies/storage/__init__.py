@@ -1,8 +1,20 @@
 """Records on disk: one interface, in memory, in an SQLite file or on a PostgreSQL server."""
 
-from hentropy.studies.storage.base import BackupContents, Change, News, Store
+from hentropy.studies.storage.base import Addition, BackupContents, Change, News, Store
 from hentropy.studies.storage.memory import MemoryStore
 from hentropy.studies.storage.opening import back_up, open_store
-from hentropy.studies.storage.turns import Turn, TurnTerms
+from hentropy.studies.storage.turns import HeldTurn, Turn, TurnTerms
 
-__all__ = ["BackupContents", "Change", "MemoryStore", "News", "Store", "Turn", "TurnTerms", "back_up", "open_store"]
+__all__ = [
+    "Addition",
+    "BackupContents",
+    "Change",
+    "HeldTurn",
+    "MemoryStore",
+    "News",
+    "Store",
+    "Turn",
+    "TurnTerms",
+    "back_up",
+    "open_store",
+]

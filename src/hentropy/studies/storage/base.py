@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from hentropy.studies.records import Entry, Observation, StoredVerdict, StudyRecord, Verdict
-from hentropy.studies.storage.turns import Turn, TurnRule, TurnTerms, taken
+from hentropy.studies.storage.turns import HeldTurn, Turn, TurnRule, TurnTerms, taken
 
-Change = Callable[[Entry], Entry]
-"""A rule: from the current entry to the new one; it may raise, and then nothing is changed."""
+Change = Callable[[Entry, float], Entry]
+"""A rule: from the current entry and the time by the store's clock to the new one; if it raises, nothing is changed."""
 
+Addition = Callable[[float], Sequence[Entry]]
+"""New entries, given the time by the store's clock."""
 
 Definition = Mapping[str, Any]
 Redefinition = Callable[[Definition], Definition]
@@ -62,6 +64,11 @@ class Store(ABC):
     def find(self, name: str) -> StudyRecord | None:
         """The study with this name."""
 
+    def read(self, name: str) -> tuple[StudyRecord, News] | None:
+        """The study with this name and all its entries, as of one moment."""
+        record = self.find(name)
+        return None if record is None else (record, self.news(record))
+
     @abstractmethod
     def studies(self) -> tuple[StudyRecord, ...]:
         """All studies, the oldest first."""
@@ -79,15 +86,21 @@ class Store(ABC):
         """The entries that changed after revision `since`; all of them for 0."""
 
     @abstractmethod
-    def add(self, study: StudyRecord, entries: Sequence[Entry], by: str, turn: int | None = None) -> None:
+    def add(
+        self, study: StudyRecord, new: Addition, by: str, turn: HeldTurn | None = None, since: int | None = None
+    ) -> News:
         """New trials, whose numbers go on from the last one; `Outdated` if somebody else has added some meanwhile.
 
-        Those that were asked come with the number of the asker's turn; `Overtaken` if that is over.
+        Those that were asked come with the asker's turn, which ends with it; `Overtaken` if it is over already. Gives
+        all that changed after revision `since`, or the new entries alone.
         """
 
     @abstractmethod
-    def change(self, study: StudyRecord, number: int, rule: Change, by: str) -> Entry:
-        """Apply a rule to one entry. What it changes in state, value or note is kept as an observation."""
+    def change(self, study: StudyRecord, number: int, rule: Change, by: str, since: int | None = None) -> News:
+        """Apply a rule to one entry. What it changes in state, value or note is kept as an observation.
+
+        Gives all that changed after revision `since`, or that entry alone, changed or not.
+        """
 
     @abstractmethod
     def observations(self, study: StudyRecord, number: int | None = None) -> tuple[Observation, ...]:
@@ -114,10 +127,10 @@ class Store(ABC):
     def change_turn(self, study: StudyRecord, rule: TurnRule) -> Turn:
         """Apply a rule to the turn."""
 
-    def asking(self, study: StudyRecord) -> AbstractContextManager[int]:
+    def asking(self, study: StudyRecord) -> AbstractContextManager[HeldTurn]:
         """The right to ask, which one asker has at a time: the next one shall know what this one asked.
 
-        Gives the number of the turn. Telling goes on meanwhile. Who is not heard of loses the right to who waits.
+        Telling goes on meanwhile. Who is not heard of loses the right to who waits.
         """
         return taken(lambda: self.turn(study), lambda rule: self.change_turn(study, rule), self.turn_terms)
 

@@ -18,7 +18,16 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from hentropy.errors import Gone, NoStore, Outdated, StorageError
 from hentropy.studies.records import Comparison, Entry, Observation, State, StoredVerdict, StudyRecord, Verdict
 from hentropy.studies.records.trial import measurements_of
-from hentropy.studies.storage.base import BackupContents, Change, News, Redefinition, Store, observation, told_anew
+from hentropy.studies.storage.base import (
+    Addition,
+    BackupContents,
+    Change,
+    News,
+    Redefinition,
+    Store,
+    observation,
+    told_anew,
+)
 from hentropy.studies.storage.tables import (
     NEWEST,
     check_known,
@@ -30,7 +39,7 @@ from hentropy.studies.storage.tables import (
     verdicts,
     version,
 )
-from hentropy.studies.storage.turns import Turn, TurnRule
+from hentropy.studies.storage.turns import HeldTurn, Turn, TurnRule
 
 WRITES = "hentropy_writes"
 """The execution option of a connection that is going to write."""
@@ -119,15 +128,10 @@ class Database(Store):
 
     def create(self, name: str, definition: Mapping[str, Any], versions: Mapping[str, str]) -> StudyRecord:
         """A new study."""
-        row = {
-            "name": name,
-            "definition": dict(definition),
-            "versions": dict(versions),
-            "created_at": self.now(),
-            "revision": 0,
-        }
+        row = {"name": name, "definition": dict(definition), "versions": dict(versions), "revision": 0}
         try:
             with self._transaction(writes=True) as connection:
+                row["created_at"] = self._backend.now(connection)
                 made = connection.execute(insert(studies).values(row).returning(studies)).mappings().one()
         except StorageError as error:
             if isinstance(error.__cause__, IntegrityError):
@@ -149,8 +153,14 @@ class Database(Store):
     def find(self, name: str) -> StudyRecord | None:
         """The study with this name."""
         with self._transaction() as connection:
-            row = connection.execute(select(studies).where(studies.c.name == name)).mappings().one_or_none()
+            row = _named(connection, name)
         return None if row is None else _study(row)
+
+    def read(self, name: str) -> tuple[StudyRecord, News] | None:
+        """It with its entries, in one transaction."""
+        with self._transaction() as connection:
+            row = _named(connection, name)
+            return None if row is None else (_study(row), _news(connection, row["id"], row["revision"], 0))
 
     def studies(self) -> tuple[StudyRecord, ...]:
         """All studies."""
@@ -171,46 +181,48 @@ class Database(Store):
     def news(self, study: StudyRecord, since: int = 0) -> News:
         """What changed. The revision is read first: what is newer than it is told again, never left out."""
         with self._transaction() as connection:
-            revision = self._revision(connection, study)
-            if revision == since:
-                return News(since, ())
-            newer = (trials.c.study_id == study.id) & (trials.c.revision > since)
-            rows = connection.execute(select(trials).where(newer).order_by(trials.c.number)).mappings()
-            return News(revision, tuple(map(Entry.of, rows)))
+            return _news(connection, study.id, self._revision(connection, study), since)
 
-    def add(self, study: StudyRecord, entries: Sequence[Entry], by: str, turn: int | None = None) -> None:
+    def add(
+        self, study: StudyRecord, new: Addition, by: str, turn: HeldTurn | None = None, since: int | None = None
+    ) -> News:
         """New trials."""
-        if not entries:
-            return
         with self._transaction(writes=True) as connection:
-            revision = self._revision(connection, study, lock=True) + 1
+            revision = self._revision(connection, study, lock=True)
             if turn is not None:
-                _turn(connection, study).check(turn)
+                _turn(connection, study).check(turn.number)
+                connection.execute(update(turns).where(turns.c.study_id == study.id).values(holder=None))
+            entries = tuple(new(self._backend.now(connection)))
             last = connection.scalar(select(func.max(trials.c.number)).where(trials.c.study_id == study.id))
             following = 0 if last is None else last + 1
             for position, entry in enumerate(entries, start=following):
                 if entry.trial.number != position:
                     raise Outdated(f"trial {entry.trial.number} is not the next one, which is {position}")
-            rows = [entry.plain() | {"study_id": study.id, "revision": revision} for entry in entries]
-            connection.execute(insert(trials), rows)
-            self._observe(connection, study, [entry for entry in entries if told_anew(None, entry)], by)
-            self._advance(connection, study, revision)
+            if entries:
+                revision += 1
+                rows = [entry.plain() | {"study_id": study.id, "revision": revision} for entry in entries]
+                connection.execute(insert(trials), rows)
+                self._advance(connection, study, revision, [entry for entry in entries if told_anew(None, entry)], by)
+            news = News(revision, entries) if since is None else _news(connection, study.id, revision, since)
+        if turn is not None:
+            turn.ended = True
+        return news
 
-    def change(self, study: StudyRecord, number: int, rule: Change, by: str) -> Entry:
+    def change(self, study: StudyRecord, number: int, rule: Change, by: str, since: int | None = None) -> News:
         """Apply a rule."""
         this = (trials.c.study_id == study.id) & (trials.c.number == number)
         with self._transaction(writes=True) as connection:
-            revision = self._revision(connection, study, lock=True) + 1
+            revision = self._revision(connection, study, lock=True)
             row = connection.execute(select(trials).where(this)).mappings().one_or_none()
             if row is None:
                 raise Gone(f"the study {study.name!r} has no trial {number}")
             old = Entry.of(row)
-            new = rule(old)
+            new = rule(old, self._backend.now(connection))
             if new != old:
+                revision += 1
                 connection.execute(update(trials).where(this).values(new.plain() | {"revision": revision}))
-                self._observe(connection, study, [new] if told_anew(old, new) else [], by)
-                self._advance(connection, study, revision)
-        return new
+                self._advance(connection, study, revision, [new] if told_anew(old, new) else [], by)
+            return News(revision, (new,)) if since is None else _news(connection, study.id, revision, since)
 
     def _revision(self, connection: Connection, study: StudyRecord, lock: bool = False) -> int:
         """The study's revision; with a lock on the study's row, writers come one after the other."""
@@ -222,13 +234,14 @@ class Database(Store):
             raise Gone(f"the study {study.name!r} is no longer in {self.place}")
         return revision
 
-    def _advance(self, connection: Connection, study: StudyRecord, revision: int) -> None:
+    def _advance(
+        self, connection: Connection, study: StudyRecord, revision: int, told: Sequence[Entry], by: str
+    ) -> None:
+        """A new revision, with an observation of each trial of which something was told."""
         connection.execute(update(studies).where(studies.c.id == study.id).values(revision=revision))
-
-    def _observe(self, connection: Connection, study: StudyRecord, entries: Sequence[Entry], by: str) -> None:
-        if entries:
+        if told:
             at = self._backend.now(connection)
-            rows = [observation(entry, at, by).plain() | {"study_id": study.id} for entry in entries]
+            rows = [observation(entry, at, by).plain() | {"study_id": study.id} for entry in told]
             connection.execute(insert(observations), rows)
 
     def observations(self, study: StudyRecord, number: int | None = None) -> tuple[Observation, ...]:
@@ -300,6 +313,18 @@ class Database(Store):
     def close(self) -> None:
         """Close the connections."""
         self._backend.engine.dispose()
+
+
+def _named(connection: Connection, name: str) -> RowMapping | None:
+    return connection.execute(select(studies).where(studies.c.name == name)).mappings().one_or_none()
+
+
+def _news(connection: Connection, study: int, revision: int, since: int) -> News:
+    if revision == since:
+        return News(since, ())
+    newer = (trials.c.study_id == study) & (trials.c.revision > since)
+    rows = connection.execute(select(trials).where(newer).order_by(trials.c.number)).mappings()
+    return News(revision, tuple(map(Entry.of, rows)))
 
 
 def _turn(connection: Connection, study: StudyRecord) -> Turn:

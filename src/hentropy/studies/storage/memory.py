@@ -2,14 +2,14 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hentropy.errors import Gone, Outdated, StorageError
 from hentropy.studies.records import Entry, Observation, StoredVerdict, StudyRecord, Verdict
-from hentropy.studies.storage.base import Change, News, Redefinition, Store, observation, told_anew
-from hentropy.studies.storage.turns import Turn, TurnRule
+from hentropy.studies.storage.base import Addition, Change, News, Redefinition, Store, observation, told_anew
+from hentropy.studies.storage.turns import HeldTurn, Turn, TurnRule
 
 
 @dataclass
@@ -23,6 +23,11 @@ class _Kept:
     observations: list[Observation] = field(default_factory=list)
     verdicts: list[StoredVerdict] = field(default_factory=list)
     turn: Turn = field(default_factory=Turn)
+
+    def news(self, since: int) -> News:
+        """What changed after a revision."""
+        numbers = sorted(number for number, revision in self.changed.items() if revision > since)
+        return News(self.revision, tuple(self.entries[number] for number in numbers))
 
 
 class MemoryStore(Store):
@@ -73,35 +78,36 @@ class MemoryStore(Store):
     def news(self, study: StudyRecord, since: int = 0) -> News:
         """What changed."""
         with self._lock:
-            kept = self._kept(study)
-            if kept.revision == since:
-                return News(since, ())
-            numbers = sorted(number for number, revision in kept.changed.items() if revision > since)
-            return News(kept.revision, tuple(kept.entries[number] for number in numbers))
+            return self._kept(study).news(since)
 
-    def add(self, study: StudyRecord, entries: Sequence[Entry], by: str, turn: int | None = None) -> None:
+    def add(
+        self, study: StudyRecord, new: Addition, by: str, turn: HeldTurn | None = None, since: int | None = None
+    ) -> News:
         """New trials."""
         with self._lock:
-            kept = self._kept(study)
+            kept, entries = self._kept(study), tuple(new(self.now()))
             if turn is not None:
-                kept.turn.check(turn)
+                kept.turn.check(turn.number)
             for position, entry in enumerate(entries, start=len(kept.entries)):
                 if entry.trial.number != position:
                     raise Outdated(f"trial {entry.trial.number} is not the next one, which is {position}")
             for entry in entries:
                 self._write(kept, None, entry, by)
+            if turn is not None:
+                kept.turn, turn.ended = replace(kept.turn, holder=None), True
+            return News(kept.revision, entries) if since is None else kept.news(since)
 
-    def change(self, study: StudyRecord, number: int, rule: Change, by: str) -> Entry:
+    def change(self, study: StudyRecord, number: int, rule: Change, by: str, since: int | None = None) -> News:
         """Apply a rule."""
         with self._lock:
             kept = self._kept(study)
             if number not in kept.entries:
                 raise Gone(f"the study {study.name!r} has no trial {number}")
             old = kept.entries[number]
-            new = rule(old)
+            new = rule(old, self.now())
             if new != old:
                 self._write(kept, old, new, by)
-            return new
+            return News(kept.revision, (new,)) if since is None else kept.news(since)
 
     def _write(self, kept: _Kept, old: Entry | None, new: Entry, by: str) -> None:
         kept.revision += 1

@@ -140,14 +140,22 @@ class Turn:
         return f"{who(self.holder or 'nobody')} has held the right to ask since {since}"
 
 
+@dataclass
+class HeldTurn:
+    """The turn of somebody who asks: its number, and whether it has ended with what was asked."""
+
+    number: int
+    ended: bool = False
+
+
 TurnRule = Callable[[Turn, float], Turn]
 """From the current turn and the time by the store's clock to the new turn."""
 
 
 @contextmanager
-def taken(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: TurnTerms) -> Iterator[int]:
-    """A turn, renewed until the end; its number."""
-    mine, process = _take(look, change, terms), os.getpid()
+def taken(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: TurnTerms) -> Iterator[HeldTurn]:
+    """A turn, renewed until the end."""
+    mine, process = HeldTurn(_take(look, change, terms).number), os.getpid()
 
     def renewed(old: Turn, now: float) -> Turn:
         return replace(old, renewals=old.renewals + 1) if old.number == mine.number else old
@@ -157,9 +165,9 @@ def taken(look: Callable[[], Turn], change: Callable[[TurnRule], Turn], terms: T
 
     try:
         with every(terms.lease / 3, lambda: change(renewed)):
-            yield mine.number
+            yield mine
     finally:
-        if os.getpid() == process:  # a process that was forked from this one leaves the turn alone
+        if os.getpid() == process and not mine.ended:  # a process that was forked from this one leaves the turn alone
             with suppress(StorageError):  # without an answer, the turn ends as if we had been stopped
                 change(ended)
 

@@ -16,7 +16,7 @@ from hentropy.core.spaces import DesignSpace, usual_first
 from hentropy.errors import StorageError
 from hentropy.studies.records import StudyRecord
 from hentropy.studies.storage import Store
-from hentropy.studies.study.words import StudyParts, as_words, in_words
+from hentropy.studies.study.words import LocatedDescription, in_words
 
 MATERIAL = (
     *("space", "where", "tables", "same_in_batch", "pool", "decide_on"),
@@ -31,17 +31,14 @@ COMPUTED_WITH = ("torch", "gpytorch", "botorch", "numpy", "scipy")
 """The packages whose versions are recorded with a study."""
 
 
-def enrolled(options: StudyParts, store: Store, in_memory: bool) -> tuple[StudyRecord, bool]:
-    """The study's record in its store, and whether it is new; one that stays in memory needs no definition."""
-    if in_memory:
-        return store.create(options.name, {}, {}), True
+def enrolled(options: Mapping[str, Any], store: Store, found: StudyRecord | None) -> tuple[StudyRecord, bool]:
+    """The study's record in its store, where it was `found` or is made, and whether it is new."""
     definition = in_words(options)
-    found = store.find(options.name)
     if found is None:
         try:
-            return store.create(options.name, definition, versions()), True
+            return store.create(options["name"], definition, versions()), True
         except StorageError:  # somebody made it just now
-            found = store.find(options.name)
+            found = store.find(options["name"])
             if found is None:
                 raise
     return _continued(store, found, definition), False
@@ -57,14 +54,16 @@ def number_of_first(given: int | None, space: DesignSpace, found: StudyRecord | 
 
 def _continued(store: Store, found: StudyRecord, definition: Mapping[str, Any]) -> StudyRecord:
     """The record of a study that resumes, if it is the same study."""
-    differ = differences(found, definition)
+    there = LocatedDescription.recorded(found).description.model_dump(mode="json")
+    differ = differences(there, definition)
     if differ:
-        there = as_words(found)
         lines = [line for part in differ for line in _lines(part, there[part], definition[part])]
         raise StorageError(
             f"the study {found.name!r} in {store.place} already exists with a different definition. These parts"
             " differ:\n" + "\n".join(lines) + "\nGive this study another name, or restore the earlier definition."
         )
+    if {**found.definition, **definition} == found.definition:
+        return found
     # what only a file says, the objective, stays
     return store.redefine(found, lambda stands: {**stands, **definition})
 
@@ -85,9 +84,8 @@ def _brief(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-def differences(found: StudyRecord, definition: Mapping[str, Any]) -> list[str]:
-    """The parts on which proposals depend in which a study in a store differs from a definition."""
-    there = as_words(found)
+def differences(there: Mapping[str, Any], definition: Mapping[str, Any]) -> list[str]:
+    """The parts on which proposals depend in which the definition of a study in a store differs from another one."""
     here = {part: _without_noise(definition[part]) if part == "outcomes" else definition[part] for part in MATERIAL}
     there = {**there, "outcomes": _without_noise(there["outcomes"])}
     # as text: the order of the parameters is part of a space

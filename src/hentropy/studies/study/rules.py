@@ -4,7 +4,7 @@ They are pure functions. A `TrialLog` applies them to entries as they stand in a
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from hentropy.studies.records import (
 from hentropy.studies.records.numbers import short
 from hentropy.studies.records.trial import checked_told_cost
 from hentropy.studies.stopping import Budget, Standing, StoppingRule
+from hentropy.studies.storage import Change
 
 
 def space_notes(space: DesignSpace) -> tuple[str, ...]:
@@ -194,10 +195,9 @@ def told(
     failed: str | None,
     note: str | None,
     again: bool,
-    now: float,
     outcomes: Outcomes,
     cost: ToldCost = None,
-) -> Callable[[Entry], Entry]:
+) -> Change:
     """Values or a failure are told. The same twice is harmless, and what was missing is added; another value is refused
     unless `again`, by which None takes a value back.
 
@@ -205,7 +205,7 @@ def told(
     """
     spent = checked_told_cost(cost)
 
-    def rule(old: Entry) -> Entry:
+    def rule(old: Entry, now: float) -> Entry:
         was = old.trial
         if (values is None) == (failed is None):
             raise StudyError(f"tell trial {was.number} either a value or failed='why'")
@@ -247,10 +247,10 @@ def _merged(
     return {name: one for name, one in {**was, **new}.items() if name not in removed}
 
 
-def withdrawn(note: str, now: float) -> Callable[[Entry], Entry]:
+def withdrawn(note: str) -> Change:
     """A trial will not be run after all."""
 
-    def rule(old: Entry) -> Entry:
+    def rule(old: Entry, now: float) -> Entry:
         if old.trial.state is not State.RUNNING:
             raise StudyError(
                 f"trial {old.trial.number} is {old.trial.state.value}; only a running one can be withdrawn"

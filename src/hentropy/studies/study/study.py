@@ -28,7 +28,7 @@ from hentropy.core.models.own import Model, name_of
 from hentropy.core.solvers import Assay, Auto, Proposal, Solver
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.core.spaces.constraints import Condition
-from hentropy.errors import HentropyError, InputError, Outdated, StudyError
+from hentropy.errors import HentropyError, InputError, NoStore, Outdated, StudyError
 from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Calibrated, Computed, Doubt, Fitting, Outcomes
 from hentropy.studies.records import (
@@ -47,10 +47,10 @@ from hentropy.studies.records.outcome import Outcome
 from hentropy.studies.records.verdict import KEPT_ROWS
 from hentropy.studies.setting import Costs, fixes_what_varies, setting
 from hentropy.studies.stopping import StoppingRule
-from hentropy.studies.storage import MemoryStore, Store, open_store
+from hentropy.studies.storage import MemoryStore, News, Store, open_store
 from hentropy.studies.study.asking import Asker
 from hentropy.studies.study.comparing import Comparer
-from hentropy.studies.study.keeping import StudyParts, enrolled, number_of_first
+from hentropy.studies.study.keeping import enrolled, number_of_first
 from hentropy.studies.study.left_to_ask import nothing_to_decide
 from hentropy.studies.study.recommending import (
     Recommendation,
@@ -77,13 +77,16 @@ from hentropy.studies.study.rules import (
     worth_sentence,
 )
 from hentropy.studies.study.running import check_run, run_function
+from hentropy.studies.study.stored import StoredStudy, no_study
 from hentropy.studies.study.tables import study_html, trials_table
 from hentropy.studies.study.trial_log import TrialLog
-from hentropy.studies.study.words import LocatedDescription, check_failures, check_options
+from hentropy.studies.study.words import LocatedDescription, check_failures, check_options, described
 
 if TYPE_CHECKING:
     import pandas
     from rich.console import Console
+
+    from hentropy.studies.definition import Description
 
 
 class Study:
@@ -142,7 +145,7 @@ class Study:
         max_seconds: float | None = None,
         max_memory: int | None = None,
         records: Iterable[Trial] = (),
-        storage: str | Path | Store | None = None,
+        storage: str | Path | Store | StoredStudy | None = None,
         name: str = "study",
         stop_when_exhausted: bool = True,
         failures: str = "learn",
@@ -165,34 +168,48 @@ class Study:
         how = (hyperparameters, seed, also, model, as_device(device), one_kernel, decision.best_outcomes)
         self.fitting = Fitting(self.outcomes, self.decided, *how)
         limits = Limits(max_seconds, max_memory)
-        self._start = time.monotonic()
+        start = time.monotonic()
         self._failures, self._at_least = failures, at_least
         self._fitted: tuple[tuple[Trial, ...], Belief, Calibrated] | None = None
         self._stating: tuple[tuple[Trial, ...], Belief] | None = None
         self._learned: tuple[tuple[Trial, ...], Success] | None = None
         self._verdict: Verdict | None = None
         self._proposed: tuple[tuple[tuple[Trial, ...], int], Proposal] | None = None
-        self.store = MemoryStore() if storage is None else open_store(storage)
-        self.first = number_of_first(first, space, self.store.find(name))
-        self.options = StudyParts(
-            name,
-            space,
-            decision,
-            self.outcomes,
-            seed,
-            self.first,
-            hyperparameters,
-            self.stop,
-            limits,
-            solver,
-            self.costs,
-            None if self.decide_on is space else self.decide_on,
-            stop_when_exhausted,
-            failures,
-            at_least,
-            model,
-        )
-        record, new = enrolled(self.options, self.store, in_memory=storage is None)
+        if not isinstance(storage, StoredStudy):
+            self.store = MemoryStore() if storage is None else open_store(storage)
+            found = self.store.find(name)
+        else:
+            self.store, found = storage.store, storage.record
+        self.first = number_of_first(first, space, found)
+        self.options: dict[str, Any] = {
+            "name": name,
+            "space": space,
+            "decision": decision,
+            "outcomes": self.outcomes.by_name,
+            "assays": self.outcomes.assays,
+            "seed": seed,
+            "first": self.first,
+            "hyperparameters": hyperparameters,
+            "stop": self.stop,
+            "max_seconds": limits.max_seconds,
+            "max_memory": limits.max_memory,
+            "solver_is_own": solver is not None,
+            "cost": self.costs.stated,
+            "price": self.costs.price,
+            "cost_unit": self.costs.unit,
+            "decide_on": None if self.decide_on is space else self.decide_on,
+            "stop_when_exhausted": stop_when_exhausted,
+            "failures": failures,
+            "at_least": at_least,
+            "model": model,
+        }
+        self._words: Description | None = None
+        if isinstance(storage, StoredStudy):
+            record, new, self._words = storage.record, False, storage.words.description
+        elif storage is None:  # it needs no definition
+            record, new = self.store.create(name, {}, {}), True
+        else:
+            record, new = enrolled(self.options, self.store, found)
         self.log = TrialLog(
             self.store,
             record,
@@ -201,12 +218,16 @@ class Study:
             outcomes=self.outcomes,
             stop=self.stop,
             stop_when_exhausted=stop_when_exhausted,
+            working_since=start,
         )
-        self.log.sync()
+        if isinstance(storage, StoredStudy):
+            self.log.take(News(storage.log.revision, storage.entries))
+        else:
+            self.log.sync()
         solver = Auto() if solver is None else solver
         known = (lambda: self._calibrated, lambda: self._success)
         costs = self.costs if self.costs.are_known else None
-        self._asker = Asker(self.log, *known, decision, seed, solver, costs, limits, self.decide_on, self.fitting)
+        self.asker = Asker(self.log, *known, decision, seed, solver, costs, limits, self.decide_on, self.fitting)
         earlier = [checked_record(trial, number, self.outcomes) for number, trial in enumerate(records)]
         if earlier and not new:
             raise StudyError(f"the study {name!r} is in {self.store.place} already; records are for a new one")
@@ -219,10 +240,16 @@ class Study:
 
         Your own decision or model, `python = "module:name"`, is imported: this runs code.
         """
-        words = LocatedDescription.read(Path(path))
-        study = cls(**words.options(trusted=True), storage=words.place if storage is None else storage)
-        study.log.record = words.with_objective(study.store, study.log.record)
-        return study
+        return study_of(LocatedDescription.read(Path(path)), storage)
+
+    @property
+    def description(self) -> "Description":
+        """The study in words, as its store has them."""
+        if self._words is None:
+            record = self.log.record
+            kept = LocatedDescription.recorded(record).description if record.definition else None
+            self._words = kept or described(self.options)
+        return self._words.as_stored(self.first)
 
     @property
     def name(self) -> str:
@@ -280,22 +307,30 @@ class Study:
         The rules are checked while no other process can ask. Trials with nothing left to gain are withdrawn at once.
         """
         trials = self._ask(count, measures, within_rules=True)
-        if not self.exhausted:
+        if not self.log.exhausted:
             return trials
         for trial in trials:
             if trial.gain == 0:
                 self.withdraw(trial, note=f"not run: {NOTHING_LEFT}")
         return [trial for trial in trials if trial.gain != 0]
 
-    def _ask(self, count: int, measures: str | Sequence[str] | None, within_rules: bool) -> list[Trial]:
+    def _ask(
+        self,
+        count: int,
+        measures: str | Sequence[str] | None = None,
+        *,
+        within_rules: bool,
+        owner: str | None = None,
+        lease: float | None = None,
+    ) -> list[Trial]:
         check_at_once("count", count)
         with self.store.asking(self.log.record) as turn:
             while True:
                 self.log.sync()
                 if within_rules:
-                    count = 0 if self.enough else int(min(count, self.log.trials_left))
+                    count = 0 if self.log.stopped(running=True) else max(1, int(min(count, self.log.trials_left)))
                 try:
-                    asked = self.log.add(self._asker.next(count, measures), turn=turn) if count else []
+                    asked = self.log.add(self.asker.next(count, measures), owner, lease, turn) if count else []
                     return [entry.trial for entry in asked]
                 except Outdated:  # data were attached meanwhile
                     continue
@@ -305,17 +340,12 @@ class Study:
 
         One that is not worth its cost by the rules is withdrawn at once, and nothing begins.
         """
-        with self.store.asking(self.log.record) as turn:
-            while not self.enough:
-                try:
-                    [trial] = (entry.trial for entry in self.log.add(self._asker.next(1), owner, lease, turn))
-                except Outdated:  # data were attached meanwhile
-                    continue
-                reason = self.stopped
-                if reason is None:
-                    return trial
-                self.withdraw(trial, note=f"not run: {reason}")
-            return None
+        while asked := self._ask(1, within_rules=True, owner=owner, lease=lease):
+            reason = self.log.stopped()
+            if reason is None:
+                return asked[0]
+            self.withdraw(asked[0], note=f"not run: {reason}")
+        return None
 
     def propose(self, count: int = 1) -> Proposal:
         """What `ask` would propose after the first designs, with its gain and outlook, without asking for it.
@@ -325,7 +355,7 @@ class Study:
         self.log.sync()
         known = (self.log.trials, count)
         if self._proposed is None or self._proposed[0] != known:
-            self._proposed = (known, self._asker.propose(count))
+            self._proposed = (known, self.asker.propose(count))
         return self._proposed[1]
 
     def tell(
@@ -381,11 +411,11 @@ class Study:
             return
         self.outcomes = self.log.outcomes = outcomes
         self.fitting = replace(self.fitting, outcomes=outcomes)
-        self._asker = replace(self._asker, fitting=self.fitting)
-        self.options = replace(self.options, outcomes=outcomes)
-        self._fitted = self._stating = self._proposed = None
+        self.asker = replace(self.asker, fitting=self.fitting)
+        self.options["outcomes"] = outcomes.by_name
+        self._fitted = self._stating = self._proposed = self._words = None
         if self.log.record.definition:  # a study in memory has none
-            self.log.record, _ = enrolled(self.options, self.store, in_memory=False)
+            self.log.record, _ = enrolled(self.options, self.store, self.log.record)
 
     def withdraw(self, trial: Trial | int | str, note: str = "") -> Trial:
         """Withdraw a trial that will not be run: it is no longer pending and does not count."""
@@ -421,6 +451,10 @@ class Study:
     def belief(self) -> Belief:
         """The current posterior, fitted to all results so far (and cached until there are more)."""
         self.log.sync()
+        return self._of_decided
+
+    @property
+    def _of_decided(self) -> Belief:
         return self._belief.of(*self.decided) if self.fitting.also else self._belief
 
     @property
@@ -456,14 +490,24 @@ class Study:
             self._learned = (ended, found)
         return self._learned[1]
 
+    def chances(self, trials: Sequence[Trial]) -> dict[int, float]:
+        """With what probability trials succeed, by number; nothing while none has failed."""
+        success = self._success
+        if success is None or not trials:
+            return {}
+        rows = self.space.encode_many([trial.params for trial in trials])
+        chances = success.chance(rows.to(success.latent.X)).tolist()
+        return {trial.number: chance for trial, chance in zip(trials, chances, strict=True)}
+
     def decide(self, *, worth: bool | None = None) -> Verdict:
         """The current recommendation; a verdict that differs from the last one is recorded.
 
         `worth` is whether it includes what another experiment is worth (see `with_worth`): by default, once the study
         has ended.
         """
+        self.log.sync()
         verdict = self._decided()
-        return self.with_worth(verdict) if worth or (worth is None and self.stopped) else verdict
+        return self.with_worth(verdict) if worth or (worth is None and self.log.stopped()) else verdict
 
     def with_worth(self, verdict: Verdict) -> Verdict:
         """The current recommendation with what another experiment is worth, unless first designs are still to come.
@@ -472,7 +516,7 @@ class Study:
         until there are new results.
         """
         stopped = self.stopped
-        to_come = self.first_left > 0 and not stopped
+        to_come = self.log.first_left > 0 and not stopped
         outdated = verdict.observations != len(in_state(self.log.trials, State.COMPLETE))
         if verdict.worth or to_come or outdated:
             return verdict
@@ -517,15 +561,16 @@ class Study:
         return worth_sentence(self.decision, about, found.gain, found.std_error, self._ending(stopped))
 
     def _ending(self, stopped: str | None) -> str:
-        return ending_of(self.stop, self.log.trials, time.monotonic() - self._start, stopped)
+        return ending_of(self.stop, self.log.trials, self.log.seconds, stopped)
 
     def _decided(self) -> Verdict:
-        belief = self.belief
+        belief = self._of_decided
         found = entropy(
             self.decision, belief, self.space, seed=self.seed, decide_on=self.decide_on, success=self._success
         )
         given = self.recommended(found)
-        comparer, caveats = self._comparer(found.decision, belief), (self._doubts, self._unsure_of_noise(belief))
+        comparer = self._comparer(found.decision, belief)
+        caveats = doubt_sentence(self._doubts, self.outcomes), self._unsure_of_noise(belief)
         if given is None:
             action, quantities = found.action, self.outcomes.quantities
             rows, comparison = self._bounded_rows(action, found.decision, belief, quantities), None
@@ -561,7 +606,7 @@ class Study:
         """
         if not found.decision.recommends_one:
             return None
-        log, own = self.log, found.decision.looked_at(self.belief)
+        log, own = self.log, found.decision.looked_at(self._of_decided)
         every = measured_designs(log.trials, log.row, log.places, self.outcomes, self.decided)
         designs = decidable(every, self.decide_on, self._success)
         if not designs:
@@ -607,24 +652,23 @@ class Study:
     def doubts(self) -> tuple[Doubt, ...]:
         """The values that the model holds for gross errors, with their trials and how probably they are."""
         self.log.sync()
-        told = self.fitting.told(self.log.trials)
-        return self.fitting.doubts(self._belief, told)
+        return self._doubts
 
     @property
-    def _doubts(self) -> str:
-        return doubt_sentence(self.doubts, self.outcomes)
+    def _doubts(self) -> tuple[Doubt, ...]:
+        return self.fitting.doubts(self._belief, self.fitting.told(self.log.trials))
 
     def _unsure_of_noise(self, belief: Belief) -> str:
         """That repeating a run would tell noise from roughness: once designs are chosen by what is known."""
         known = [name for name in self.decided if name in belief.outcomes]
-        if self.first_left or not known:
+        if self.log.first_left or not known:
             return ""
         return noise_sentence(belief.of(known[0]), self.outcomes.quantities[known[0]])
 
     def _another_run(self) -> str:
         """What one is worth, where a proposal has said it."""
         about = self.outcomes.about(self.decided)
-        return another_run(self.decision, about, self.log.entries.values(), self._ending(self.stopped))
+        return another_run(self.decision, about, self.log.entries.values(), self._ending(self.log.stopped()))
 
     def _last_verdict(self) -> Verdict | None:
         if self._verdict is None:
@@ -638,7 +682,7 @@ class Study:
         news = last is None or kept != last or kept.failed != last.failed or kept.worth not in ("", last.worth)
         news = news or (last is not None and last.comparison is None and kept.comparison is not None)
         # to stop was right while the study had ended; perhaps it has more to spend now
-        overtaken = last is not None and last.worth.endswith("stop.") and self.stopped is None
+        overtaken = last is not None and last.worth.endswith("stop.") and self.log.stopped() is None
         if (news or overtaken) and math.isfinite(kept.expected_loss):
             self.store.keep(self.log.record, kept)
             self._verdict = kept
@@ -677,16 +721,14 @@ class Study:
     @property
     def stopped(self) -> str | None:
         """Why the study should stop now, by its rules or because nothing is left to ask; None if it should not."""
-        return self._reason(running=False)
+        self.log.sync()
+        return self.log.stopped()
 
     @property
     def enough(self) -> str | None:
         """Why no further experiment should begin: as `stopped`, with running experiments counted as finished."""
-        return self._reason(running=True)
-
-    def _reason(self, running: bool) -> str | None:
         self.log.sync()
-        return self.log.stopped(running=running, seconds=time.monotonic() - self._start)
+        return self.log.stopped(running=True)
 
     @property
     def exhausted(self) -> bool:
@@ -731,6 +773,23 @@ def _recorded(verdict: Verdict) -> Verdict:
     return replace(verdict, action=verdict.action[:KEPT_ROWS], raw=None, bayes=None, advice=())
 
 
+def study_of(words: LocatedDescription, storage: str | Path | Store | StoredStudy | None = None) -> Study:
+    """As `Study.from_file`, of a file that was read, and perhaps of a study that was opened."""
+    options = words.options(trusted=True)
+    storage = words.place if storage is None else storage
+    if not isinstance(storage, StoredStudy):
+        with suppress(NoStore):
+            storage = open_store(storage, make=False)
+            storage = StoredStudy.find(storage, words.description.name, words) or storage
+    if isinstance(storage, StoredStudy):
+        if storage.words is words:
+            return Study(**options, storage=storage)
+        storage = storage.store
+    study = Study(**options, storage=storage)
+    study.log.record = words.with_objective(study.store, study.log.record)
+    return study
+
+
 def load_study(
     name: str,
     storage: str | Path | Store,
@@ -752,10 +811,15 @@ def load_study(
     store could run code here.
     """
     store = open_store(storage)
-    found = store.find(name)
-    if found is None:
-        known = ", ".join(repr(study.name) for study in store.studies()) or "none"
-        raise StudyError(f"there is no study {name!r} in {store.place}; available: {known}")
-    words = LocatedDescription.recorded(found, Path(folder))
+    stored = StoredStudy.find(store, name, folder=Path(folder))
+    if stored is None:
+        raise no_study(name, store)
     own = {"decision": decision, "model": model, "solver": solver, "cost": cost, "stop": stop, "where": where}
-    return Study(**words.options(trusted=trusted, own=own), storage=store)
+    return resumed(stored, trusted=trusted, own=own)
+
+
+def resumed(stored: StoredStudy, *, trusted: bool = False, own: Mapping[str, Any] | None = None) -> Study:
+    """As `load_study`, of a study that was opened."""
+    options = stored.words.options(trusted=trusted, own=own)
+    changed = any(part is not None for part in (own or {}).values())
+    return Study(**options, storage=stored.store if changed else stored)

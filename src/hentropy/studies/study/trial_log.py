@@ -7,10 +7,11 @@ It needs the space and the stopping rules of a study, not its decision. So the s
 import getpass
 import socket
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hentropy.core.spaces import DesignSpace, Params, Pool
 from hentropy.errors import Advice, InputError, NoSuchTrial, Outdated, StudyError
@@ -31,8 +32,7 @@ from hentropy.studies.records import (
 )
 from hentropy.studies.records.numbers import brief
 from hentropy.studies.stopping import StoppingRule
-from hentropy.studies.storage import Change, Store
-from hentropy.studies.study.keeping import number_of_first
+from hentropy.studies.storage import Change, HeldTurn, News, Store
 from hentropy.studies.study.left_to_ask import why_none_left
 from hentropy.studies.study.rules import (
     NOTHING_LEFT,
@@ -49,14 +49,12 @@ from hentropy.studies.study.rules import (
     withdrawn,
 )
 
-if TYPE_CHECKING:
-    from hentropy.studies.definition import Description
-
 
 class TrialLog:
     """All entries by number, as of the last `sync`, which reads what has changed. Safe for threads.
 
     `first` designs fill the space before the model chooses; `stop` are the rules by which the study has enough.
+    `working_since` is since when this process works on it, by its monotonic clock, for rules that limit that.
     """
 
     def __init__(
@@ -69,6 +67,7 @@ class TrialLog:
         outcomes: Outcomes | None = None,
         stop: Sequence[StoppingRule] = (),
         stop_when_exhausted: bool = True,
+        working_since: float | None = None,
     ) -> None:
         self.store = store
         self.record = record
@@ -80,25 +79,20 @@ class TrialLog:
         self.revision = 0
         self._stop = tuple(stop)
         self._stop_when_exhausted = stop_when_exhausted
+        self._working_since = working_since
         self._lock = threading.Lock()
         self._rows: dict[int, Tensor] = {}
         self._tried: set[tuple[float, ...]] = set()
 
-    @classmethod
-    def recorded(cls, store: Store, record: StudyRecord, description: "Description") -> "TrialLog":
-        """That of a study in a store, by the description in its record."""
-        from hentropy.studies.definition import made_outcomes, stopping_of  # noqa: PLC0415 (needs pydantic)
-
-        outcomes = made_outcomes(description)
-        space = outcomes.space
-        first = number_of_first(description.first, space, record)
-        stop, when_exhausted = stopping_of(description), description.stop.when_exhausted
-        return cls(store, record, space, first=first, outcomes=outcomes, stop=stop, stop_when_exhausted=when_exhausted)
-
     def sync(self) -> None:
         """Read what has changed in the store since the last time."""
+        self.take(self.store.news(self.record, self.revision))
+
+    def take(self, news: News) -> None:
+        """Know what has changed."""
         with self._lock:
-            news = self.store.news(self.record, self.revision)
+            if news.revision < self.revision:  # of another thread, which has read it earlier
+                return
             if news.entries:  # a new dictionary: other threads may be reading the one before
                 self.entries = {**self.entries, **{entry.trial.number: entry for entry in news.entries}}
             self.revision = news.revision
@@ -147,28 +141,28 @@ class TrialLog:
         trials: Sequence[Trial],
         owner: str | None = None,
         lease: float | None = None,
-        turn: int | None = None,
+        turn: HeldTurn | None = None,
     ) -> list[Entry]:
         """New trials, asked now in some turn; with an owner, they are its own for `lease` seconds.
 
         `Outdated` if they are not the next, `Overtaken` if the turn is over.
         """
-        now = self.store.now()
-        until = None if lease is None else now + lease
-        ends = [None if trial.state is State.RUNNING else now for trial in trials]
-        made = [
-            Entry(trial, now, end, *((owner, until) if end is None else (None, None)))
-            for trial, end in zip(trials, ends, strict=True)
-        ]
-        self.store.add(self.record, made, self.by, turn)
-        self.sync()
-        return made
+
+        def entry(trial: Trial, now: float) -> Entry:
+            if trial.state is not State.RUNNING:
+                return Entry(trial, now, now)
+            return Entry(trial, now, None, owner, None if lease is None else now + lease)
+
+        def new(now: float) -> list[Entry]:
+            return [entry(trial, now) for trial in trials]
+
+        self.take(self.store.add(self.record, new, self.by, turn, self.revision))
+        return [self.entries[trial.number] for trial in trials]
 
     def change(self, number: int, rule: Change) -> Entry:
         """Apply a rule to one entry, as it stands in the store."""
-        entry = self.store.change(self.record, number, rule, self.by)
-        self.sync()
-        return entry
+        self.take(self.store.change(self.record, number, rule, self.by, self.revision))
+        return self.entries[number]
 
     def tell(
         self,
@@ -182,12 +176,17 @@ class TrialLog:
     ) -> Entry:
         """As `Study.tell`: one rule for all callers."""
         number = self.find(trial).trial.number
-        rule = told(value, failed, note, replace_value, self.store.now(), self.outcomes, cost)
-        return self.change(number, rule)
+        return self.change(number, told(value, failed, note, replace_value, self.outcomes, cost))
+
+    def fail(
+        self, trial: Trial | int | str, why: str = "", *, replace_value: bool = False, cost: ToldCost = None
+    ) -> Entry:
+        """A trial was run and failed."""
+        return self.tell(trial, failed=why or "no reason given", replace_value=replace_value, cost=cost)
 
     def withdraw(self, trial: Trial | int | str, note: str = "") -> Entry:
         """Withdraw a trial that will not be run."""
-        return self.change(self.find(trial).trial.number, withdrawn(note, self.store.now()))
+        return self.change(self.find(trial).trial.number, withdrawn(note))
 
     def attach(
         self,
@@ -237,10 +236,9 @@ class TrialLog:
         try:
             if self.entries:
                 raise Outdated("it has trials")
-            self.store.add(self.record, entries, self.by)
+            self.take(self.store.add(self.record, lambda _: entries, self.by, since=self.revision))
         except Outdated:
             raise StudyError(f"{self.record.name!r} has trials already; import into a study that has none") from None
-        self.sync()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -270,14 +268,17 @@ class TrialLog:
         """Whether the study stops because the last proposal found nothing left to gain, with no results since."""
         return self._stop_when_exhausted and is_exhausted(self.entries.values())
 
-    def stopped(self, *, running: bool = False, seconds: float = 0.0) -> str | None:
+    @property
+    def seconds(self) -> float:
+        """For how long this process has worked on the study; 0 if it only records."""
+        return 0.0 if self._working_since is None else time.monotonic() - self._working_since
+
+    def stopped(self, *, running: bool = False) -> str | None:
         """Why the study should stop, by its rules or because nothing is left to ask; None while it should continue.
 
-        With `running`, trials that run count as if they had ended: why no further one should begin. `seconds` is for
-        how long a process has worked on it, for rules that limit that.
+        With `running`, trials that run count as if they had ended: why no further one should begin.
         """
-        trials = self.trials
-        reason = reason_to_stop(self._stop, trials, seconds, running=running)
+        reason = reason_to_stop(self._stop, self.trials, self.seconds, running=running)
         if reason is None and self.exhausted:
             return NOTHING_LEFT
         return reason or self.none_left

@@ -3,23 +3,19 @@
 `hentropy.studies.definition` needs pydantic, which a study that stays in memory does not: it is imported where used.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
 from hentropy.core.given import MOST_FIRST, SEEDS, check_at_once, check_seed
 from hentropy.core.models.gp import TREATMENTS
-from hentropy.core.models.own import Model
 from hentropy.core.models.success import check_at_least
-from hentropy.core.solvers import Solver
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError, StudyError
-from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import StudyRecord
-from hentropy.studies.setting import Costs
 from hentropy.studies.stopping import StoppingRule
 from hentropy.studies.storage import Store
 
@@ -52,60 +48,16 @@ def check_failures(failures: Any, at_least: Any) -> None:
     check_at_least(at_least)
 
 
-@dataclass(frozen=True)
-class StudyParts:
-    """What a study is made of."""
-
-    name: str
-    space: DesignSpace
-    decision: Decision
-    outcomes: Outcomes
-    seed: int
-    first: int
-    hyperparameters: str
-    stop: Sequence[StoppingRule]
-    limits: Limits
-    solver: Solver | None
-    costs: Costs
-    decide_on: DesignSpace | None
-    stop_when_exhausted: bool
-    failures: str
-    at_least: float
-    model: Model | None
-
-
-def in_words(options: StudyParts) -> dict[str, Any]:
-    """A definition for a store; who evaluates and where it is kept are not part of a study made in Python."""
+def described(options: Mapping[str, Any]) -> "Description":
+    """A study made in Python, in words, by the options of `describe`."""
     from hentropy.studies.definition import describe  # noqa: PLC0415
 
-    description = describe(
-        options.name,
-        options.space,
-        options.decision,
-        outcomes=options.outcomes.by_name,
-        assays=options.outcomes.assays,
-        seed=options.seed,
-        first=options.first,
-        hyperparameters=options.hyperparameters,
-        stop=options.stop,
-        max_seconds=options.limits.max_seconds,
-        max_memory=options.limits.max_memory,
-        solver_is_own=options.solver is not None,
-        cost=options.costs.stated,
-        price=options.costs.price,
-        cost_unit=options.costs.unit,
-        decide_on=options.decide_on,
-        stop_when_exhausted=options.stop_when_exhausted,
-        failures=options.failures,
-        at_least=options.at_least,
-        model=options.model,
-    )
-    return description.model_dump(mode="json", exclude={"objective", "storage"})
+    return describe(**options)
 
 
-def as_words(study: StudyRecord) -> dict[str, Any]:
-    """The definition of a study in a store with all its parts, also those that were not there when it was written."""
-    return LocatedDescription.recorded(study, Path()).description.model_dump(mode="json")
+def in_words(options: Mapping[str, Any]) -> dict[str, Any]:
+    """A definition for a store; who evaluates and where it is kept are not part of a study made in Python."""
+    return described(options).model_dump(mode="json", exclude={"objective", "storage"})
 
 
 @dataclass(frozen=True)
@@ -123,11 +75,19 @@ class LocatedDescription:
         return cls(read(path), path.absolute().parent)
 
     @classmethod
-    def recorded(cls, study: StudyRecord, folder: Path) -> "LocatedDescription":
-        """Those of a study in a store."""
+    def recorded(cls, study: StudyRecord, folder: Path | None = None) -> "LocatedDescription":
+        """Those of a study in a store, with modules from a folder: by default, the one that this process is in."""
         from hentropy.studies.definition import validated  # noqa: PLC0415
 
-        return cls(validated(dict(study.definition), f"the study {study.name!r} in its store"), folder)
+        description = validated(dict(study.definition), f"the study {study.name!r} in its store")
+        return cls(description, (folder or Path()).absolute())
+
+    def says(self, study: StudyRecord) -> bool:
+        """Whether the record of a study has these words, in this order; it may add the number of first designs."""
+        there, here = dict(study.definition), self.description.model_dump(mode="json", exclude={"storage"})
+        if here["first"] is None:
+            here["first"] = there.get("first")
+        return there.keys() == here.keys() and all(json.dumps(there[part]) == json.dumps(here[part]) for part in here)
 
     @property
     def place(self) -> str:
@@ -162,5 +122,7 @@ class LocatedDescription:
 
     def with_objective(self, store: Store, study: StudyRecord) -> StudyRecord:
         """The study's record, which also says who evaluates: workers that know only the store need it."""
-        objective = self.description.model_dump(mode="json")["objective"]
+        objective = self.description.objective.model_dump(mode="json")
+        if study.definition.get("objective") == objective:
+            return study
         return store.redefine(study, lambda stands: {**stands, "objective": objective})

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from hentropy.errors import HentropyError, Outdated, Overtaken, StorageError
 from hentropy.studies.records import (
@@ -16,7 +17,7 @@ from hentropy.studies.records import (
     Trial,
     Verdict,
 )
-from hentropy.studies.storage import Store, Turn
+from hentropy.studies.storage import Change, Store, Turn
 from hentropy.studies.testing.relations import require
 
 AWKWARD = "é 漢 'quoted' \"twice\"; DROP TABLE x; %s {braces} \\ \n and a new line"
@@ -99,15 +100,18 @@ def _trials(store: Store, other: Store, study: StudyRecord) -> None:
         losses=2,
     )
     leased = replace(_entry(1, now), owner="somebody", lease_until=now + 60)
-    store.add(study, [whole, leased], "a")
+    added = store.add(study, lambda _: [whole, leased], "a", since=start.revision)
     news = other.news(study, start.revision)
+    require(added == news, f"what is added came back as {added}, and is {news}")
+    require(other.read(study.name) == (study, news), "a study that is read by its name has other entries")
     require(news.entries == (whole, leased), f"two entries were added, what came back is {news.entries}")
     kinds = [type(value) for value in news.entries[0].trial.params.values()]
     require(kinds == [float, int], f"a float and a whole number came back as {kinds}")
     require(news.revision > start.revision, "the revision did not grow")
     require(other.news(study, news.revision).entries == (), "old entries are told as news")
     for number in (1, 3):
-        _raises(Outdated, lambda n=number: other.add(study, [_entry(n, now)], "b"), f"trial {number} after trial 1")  # type: ignore[misc]
+        wrong = partial(other.add, study, lambda _, wrong=number: [_entry(wrong, now)], "b")  # type: ignore[misc]
+        _raises(Outdated, wrong, f"trial {number} after trial 1")
     require(store.news(study).entries == (whole, leased), "a refused entry left something behind")
     seen = store.observations(study)
     told = [(seen_.number, seen_.by, seen_.state, dict(seen_.measurements), seen_.note) for seen_ in seen]
@@ -118,24 +122,28 @@ def _trials(store: Store, other: Store, study: StudyRecord) -> None:
 def _changes(store: Store, other: Store, study: StudyRecord) -> None:
     before = store.news(study)
 
-    def value(number: float) -> Callable[[Entry], Entry]:
+    def value(number: float) -> Change:
         told = {"value": Measurement(number)}
-        return lambda old: replace(old, trial=replace(old.trial, state=State.COMPLETE, measurements=told), owner=None)
+        return lambda old, now: replace(
+            old, trial=replace(old.trial, state=State.COMPLETE, measurements=told), owner=None
+        )
 
     for number in (1.5, 2.5):
-        changed = other.change(study, 1, value(number), AWKWARD)
+        [changed] = other.change(study, 1, value(number), AWKWARD).entries
         require(changed.trial.value == number, "a changed entry is not returned as it is now")
     news = store.news(study, before.revision)
     require(news.entries == (changed,), f"one entry was changed, the news are {news.entries}")
     history = [(told.value, told.by) for told in store.observations(study, 1)]
     require(history == [(1.5, AWKWARD), (2.5, AWKWARD)], f"two values were told in turn, the history is {history}")
-    store.change(study, 1, lambda old: replace(old, lease_until=5.0), "c")
+    since = store.change(study, 1, lambda old, now: replace(old, lease_until=now), "c", news.revision)
+    require(since == store.news(study, news.revision), f"the news of a change are {since}")
     require(len(other.observations(study, 1)) == 2, "a change of the lease alone is kept as something told")
     revision = store.news(study).revision
-    other.change(study, 1, lambda old: old, "d")
+    unchanged = other.change(study, 1, lambda old, now: old, "d", 0)
+    require(unchanged == store.news(study), f"a change that changes nothing gives the news {unchanged}")
     require(store.news(study).revision == revision, "a change that changes nothing gives a new revision")
 
-    def refuse(old: Entry) -> Entry:
+    def refuse(old: Entry, now: float) -> Entry:
         raise ZeroDivisionError
 
     try:
@@ -146,13 +154,15 @@ def _changes(store: Store, other: Store, study: StudyRecord) -> None:
         raise AssertionError("what a rule raises does not come through")
     require(other.news(study).revision == revision, "a rule that raised has changed something")
     _raises(
-        StorageError, lambda: store.change(study, 99, lambda old: old, "f"), "a change of a trial that is not there"
+        StorageError,
+        lambda: store.change(study, 99, lambda old, now: old, "f"),
+        "a change of a trial that is not there",
     )
 
 
 def _side_by_side(store: Store, other: Store, study: StudyRecord, each: int = 20) -> None:
     """Threads count in one entry: no step may be lost; and only one at a time may propose."""
-    begin = store.change(study, 1, lambda old: old, "a").tries
+    begin = store.news(study).entries[1].tries
     proposing: list[int] = []
     most: list[int] = []
     errors: list[BaseException] = []
@@ -160,7 +170,7 @@ def _side_by_side(store: Store, other: Store, study: StudyRecord, each: int = 20
     def count(which: Store) -> None:
         try:
             for _ in range(each):
-                which.change(study, 1, lambda old: replace(old, tries=old.tries + 1), "a")
+                which.change(study, 1, lambda old, now: replace(old, tries=old.tries + 1), "a")
                 with which.asking(study):
                     proposing.append(1)
                     most.append(len(proposing))
@@ -174,17 +184,23 @@ def _side_by_side(store: Store, other: Store, study: StudyRecord, each: int = 20
     for thread in threads:
         thread.join()
     require(not errors, f"side by side, a store raised {errors[:1]}")
-    counted = store.change(study, 1, lambda old: old, "a").tries - begin
+    counted = store.news(study).entries[1].tries - begin
     require(counted == each * len(threads), f"{each * len(threads)} steps were counted as {counted}")
     require(max(most) == 1, f"{max(most)} were asking at once")
 
 
 def _turns(store: Store, other: Store, study: StudyRecord) -> None:
     """Who was overtaken cannot add trials any more, and does not end the turn of others."""
-    new = [_entry(len(store.news(study).entries), store.now())]
+    number = len(store.news(study).entries)
+
+    def new(now: float) -> list[Entry]:
+        return [_entry(number, 0.5)]
+
     with store.asking(study) as turn:
         first = other.turn(study)
-        require(first.number == turn and first.holder is not None, f"turn {turn} is seen by others as {first}")
+        require(
+            first.number == turn.number and first.holder is not None, f"turn {turn.number} is seen by others as {first}"
+        )
         second = other.change_turn(study, lambda old, now: Turn(old.number + 1, AWKWARD, now))
         require(store.turn(study) == second, f"the turn {second} is seen by others as {store.turn(study)}")
         _raises(Overtaken, lambda: store.add(study, new, "a", turn), "a trial of one who was overtaken")
@@ -192,10 +208,11 @@ def _turns(store: Store, other: Store, study: StudyRecord) -> None:
     store.change_turn(study, lambda old, now: replace(old, holder=None))
     _raises(Overtaken, lambda: store.add(study, new, "a", turn), "a trial of an earlier turn")
     with other.asking(study) as turn:
-        require(turn > second.number, f"turn {turn} comes after turn {second.number}")
+        require(turn.number > second.number, f"turn {turn.number} comes after turn {second.number}")
         other.add(study, new, "a", turn)
+        require(store.turn(study).holder is None, "a turn goes on after what was asked in it")
     require(store.turn(study).holder is None, "a turn that has ended still has a holder")
-    require(store.news(study).entries[-1:] == tuple(new), "a trial that was asked in time is not there")
+    require(store.news(study).entries[-1:] == tuple(new(0.0)), "a trial that was asked in time is not there")
 
 
 def _verdicts(store: Store, other: Store, study: StudyRecord) -> None:
@@ -218,11 +235,11 @@ def _verdicts(store: Store, other: Store, study: StudyRecord) -> None:
 
 def _deletion(store: Store, other: Store, study: StudyRecord) -> None:
     keep = store.create("stays", {}, {})
-    store.add(keep, [_entry(0, store.now(), measurements=_measured(1.0), state=State.COMPLETE)], "a")
+    store.add(keep, lambda now: [_entry(0, now, measurements=_measured(1.0), state=State.COMPLETE)], "a")
     other.delete(study)
     require(store.find(study.name) is None, "a deleted study is still found")
     _raises(StorageError, lambda: store.news(study), "news of a deleted study")
-    _raises(StorageError, lambda: store.change(study, 1, lambda old: old, "a"), "a change in a deleted study")
+    _raises(StorageError, lambda: store.change(study, 1, lambda old, now: old, "a"), "a change in a deleted study")
     require(len(store.news(keep).entries) == 1, "another study lost its trials")
     anew = store.create(study.name, {}, {})
     for who in (store, other):

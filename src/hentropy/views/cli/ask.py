@@ -50,16 +50,16 @@ def ask(
     with opened(place, begin=True) as it:
         assay = measures[0] if measures and len(measures) == 1 else measures or None
         asked = (it.ask_many if anyway else it.ask_within_rules)(count, measures=assay)
-        enough = it.enough if len(asked) < count else None
+        enough = it.log.stopped(running=True) if len(asked) < count else None
         if not asked and enough:
             regardless = "" if it.log.none_left else " Use --anyway to ask for one regardless."
             note(f"no new experiment: {enough}.{regardless}")
         elif enough:
             note(f"{len(asked)} in place of {count}: with these {enough}. Use --anyway to ask for more.")
-        elif not anyway and (stopped := it.stopped):
+        elif not anyway and (stopped := it.log.stopped()):
             note(f"by the stopping rules, this experiment is no longer needed: {stopped}")
         if json:
-            chances = _chances(it, asked)
+            chances = it.chances(asked)
             told = [as_json(it.log.entries[trial.number]) for trial in asked]
             print_json([one | {"chance_of_success": chances.get(one["number"])} for one in told])
         else:
@@ -72,7 +72,7 @@ def _print(study: Study, asked: list[Trial], called: str) -> None:
         say("Run this experiment:" if len(asked) == 1 else "Run these experiments:", "bold")
         together = [trial for trial in asked if trial.gain is not None]
         worths = {trial.number: study.worth_of(trial) for trial in together} if len(together) < 2 else None
-        console().print(asked_table(asked, study.outcomes, worths, _chances(study, asked), unit))
+        console().print(asked_table(asked, study.outcomes, worths, study.chances(asked), unit))
         if len(together) > 1:
             who = "together they are" if len(together) == len(asked) else f"the last {len(together)} are together"
             say(f"{who[0].upper()}{who[1:]} worth {study.worth_of(*together)}.")
@@ -85,7 +85,7 @@ def _print(study: Study, asked: list[Trial], called: str) -> None:
     by_hand = [entry.trial for entry in waiting if entry.lease_until is None]
     if by_hand:
         say("Still pending, asked earlier:", "bold")
-        console().print(asked_table(by_hand, study.outcomes, None, _chances(study, by_hand), unit))
+        console().print(asked_table(by_hand, study.outcomes, None, study.chances(by_hand), unit))
     if len(waiting) > len(by_hand):
         say(f"{counted(len(waiting) - len(by_hand), 'more experiment')} with workers")
     if asked or by_hand:
@@ -93,13 +93,3 @@ def _print(study: Study, asked: list[Trial], called: str) -> None:
         first, shown = trial.number, study.outcomes.assays.asked(trial.measures)
         values = values_to_tell(study.outcomes.by_name, shown)
         say(f"Then: hentropy tell {called} {first} {values}   (or: hentropy fail {called} {first} WHY)")
-
-
-def _chances(study: Study, trials: list[Trial]) -> dict[int, float]:
-    """With what probability trials succeed, by number; nothing while none has failed."""
-    success = study.success
-    if success is None or not trials:
-        return {}
-    rows = study.space.encode_many([trial.params for trial in trials])
-    chances = success.chance(rows.to(success.latent.X)).tolist()
-    return {trial.number: chance for trial, chance in zip(trials, chances, strict=True)}

@@ -1,7 +1,6 @@
 """`hentropy check` and `schema`: whether a study file can be run, what it will do, and what such files may say."""
 
 import json
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ import typer
 from hentropy.core.spaces import Pool, Space
 from hentropy.errors import HentropyError, InputError
 from hentropy.studies.definition import Description, json_schema
-from hentropy.studies.records import first_left
+from hentropy.studies.records import Trial, first_left
 from hentropy.studies.study import Study
 from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.arguments import AsJson, Force, StoreUrl
@@ -19,7 +18,7 @@ from hentropy.views.cli.files import write_new
 from hentropy.views.cli.objective_check import objective_mistakes
 from hentropy.views.cli.opening import is_there, shown
 from hentropy.views.cli.printing import console, note, print_json, say, table
-from hentropy.views.cli.store_check import Kept, kept_in, no_folder
+from hentropy.views.cli.store_check import is_another, kept_in, no_folder
 from hentropy.views.text.formats import counted
 from hentropy.views.text.sentences import (
     conditions_sentences,
@@ -42,7 +41,8 @@ class Checked:
     words: LocatedDescription
     first: int
     place: str
-    kept: Kept | None
+    trials: tuple[Trial, ...] | None
+    """Those that the store has; None if it does not know the study."""
 
 
 def check(
@@ -79,13 +79,12 @@ def checked(file: Path, url: str | None = None) -> Checked:
     except HentropyError as error:
         raise InputError("\n".join([str(error), *mistakes])) from None
     place = url or words.place
-    kept = kept_in(place, words, study) if is_there(place) else None
-    mistakes += kept.mistakes if kept else no_folder(place)
-    with closing(study):
-        if mistakes:
-            raise InputError("\n".join([f"{file} cannot be run:", *(f"  {line}" for line in mistakes)]))
-        first = study.first if kept is None or kept.first is None else kept.first
-        return Checked(words, first, place, kept)
+    kept = kept_in(place, words) if is_there(place) else None
+    mistakes += is_another(place, kept, words, study) if kept else no_folder(place)
+    if mistakes:
+        raise InputError("\n".join([f"{file} cannot be run:", *(f"  {line}" for line in mistakes)]))
+    first = words.description.first or (study.first if kept is None else kept.log.first)
+    return Checked(words, first, place, None if kept is None else kept.log.trials)
 
 
 def _print(file: Path, it: Checked) -> None:
@@ -104,7 +103,7 @@ def _print(file: Path, it: Checked) -> None:
         say(line)
     for line in _notes(it):
         say(f"Note: {line}", "yellow")
-    say(first_sentence(it.first, description, it.kept.trials if it.kept and it.kept.trials else ()))
+    say(first_sentence(it.first, description, it.trials or ()))
     say(objective_sentence(description))
     say(stop_sentence(description))
     say(_kept_sentence(it))
@@ -120,7 +119,7 @@ def _shown_sentence(pool: Pool) -> str:
 def _notes(it: Checked) -> tuple[str, ...]:
     """What a person should know, also of conditions that exclude nothing."""
     description = it.words.description
-    space, trials = description.designs(), (it.kept.trials if it.kept else None) or ()
+    space, trials = description.designs(), it.trials or ()
     idle = space.idle_conditions() if isinstance(space, Space) else []
     return (
         *notes_of(description, it.first, trials),
@@ -129,9 +128,9 @@ def _notes(it: Checked) -> tuple[str, ...]:
 
 
 def _kept_sentence(it: Checked) -> str:
-    if it.kept is None or it.kept.trials is None:
+    if it.trials is None:
         return f"It will be stored in {shown(it.place)}; it has not started yet."
-    return f"It is stored in {shown(it.place)} with {counted(len(it.kept.trials), 'trial')}, and resumes from there."
+    return f"It is stored in {shown(it.place)} with {counted(len(it.trials), 'trial')}, and resumes from there."
 
 
 def _plain(file: Path, it: Checked) -> dict[str, Any]:
@@ -145,8 +144,8 @@ def _plain(file: Path, it: Checked) -> dict[str, Any]:
         "name": description.name,
         "first": it.first,
         "store": shown(it.place),
-        "first_left": first_left(it.first, (it.kept.trials if it.kept else None) or ()),
-        "trials": None if it.kept is None or it.kept.trials is None else len(it.kept.trials),
+        "first_left": first_left(it.first, it.trials or ()),
+        "trials": None if it.trials is None else len(it.trials),
         "description": description.model_dump(mode="json", exclude={"own", "storage"}),
     }
 

@@ -16,7 +16,7 @@ from hentropy.views.cli.files import check_new, write_new
 from hentropy.views.cli.opening import file_of, found, located, opened, words_of
 from hentropy.views.cli.printing import note, say
 from hentropy.views.cli.run_progress import say_first
-from hentropy.views.text.earlier_data import Data, earlier_data
+from hentropy.views.text.earlier_data import earlier_data
 from hentropy.views.text.formats import counted
 from hentropy.views.text.trial_files import csv_text, exported_in, json_lines
 
@@ -44,7 +44,9 @@ def attach(
     outcomes = made_outcomes(words_of(place).description)
     space = outcomes.space
     data = earlier_data(read_text(file, MOST_IN_TABLE), str(file), outcomes, renamed)
-    _tell_bad(data, file, skip_bad)
+    data.check(str(file), skip_bad, "Fix the file, or leave them out with --skip-bad")
+    if data.bad:
+        note(data.bad_rows(str(file)))
     if data.unused:
         note(f"unused columns: {', '.join(data.unused)}")
     if data.good and (said := violations(space, space.encode_many([params for params, _ in data.good]))):
@@ -58,17 +60,6 @@ def attach(
         it.log.attach(data.good, again=again, note=data.notes)
         say(f"{counted(len(data.good), 'row')} attached{failures}")
         say_first(it)
-
-
-def _tell_bad(data: Data, file: Path, skip_bad: bool) -> None:
-    if not data.bad:
-        if not data.good:
-            raise InputError(f"{file} has no rows below its header; nothing was attached")
-        return
-    said = data.bad_rows(str(file))
-    if not skip_bad:
-        raise InputError(f"{said}\nNothing was attached. Fix the file, or leave them out with --skip-bad.")
-    note(said)
 
 
 class TableFormat(StrEnum):

@@ -13,10 +13,10 @@ from hentropy.studies.definition.building import DATABASE
 from hentropy.studies.definition.objectives import Manual
 from hentropy.studies.definition.reading import ENDINGS
 from hentropy.studies.files import special_kind
-from hentropy.studies.records import Entry, StudyRecord
 from hentropy.studies.storage import Store, open_store
-from hentropy.studies.study import Study, load_study
-from hentropy.studies.study.trial_log import TrialLog
+from hentropy.studies.study import Study
+from hentropy.studies.study.stored import StoredStudy, no_study
+from hentropy.studies.study.study import resumed, study_of
 from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.arguments import study_files
 from hentropy.views.cli.printing import note
@@ -30,21 +30,6 @@ class Place:
     url: str
     file: Path | None = None
     words: LocatedDescription | None = None
-
-
-@dataclass(frozen=True)
-class StoredStudy:
-    """A study that is in a store, as it is recorded there; no code of its own is run."""
-
-    store: Store
-    record: StudyRecord
-    words: LocatedDescription
-    log: TrialLog
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """All its trials, in the order of their numbers."""
-        return tuple(self.log.entries.values())
 
 
 def located(which: str, url: str | None) -> Place:
@@ -85,16 +70,14 @@ def found(place: Place) -> Iterator[StoredStudy]:
     No store is made, no study begun; to open a store of an earlier version brings its tables up to date.
     """
     with closing(_store(place)) as store:
-        record = store.find(place.name)
-        if record is None:
-            known = ", ".join(repr(study.name) for study in store.studies()) or "none"
-            raise StudyError(
-                f"there is no study {place.name!r} in {shown(store.place)}; available: {known}{_begin(place)}"
-            )
-        words = LocatedDescription.recorded(record, Path())
-        log = TrialLog.recorded(store, record, words.description)
-        log.sync()
-        yield StoredStudy(store, record, words, log)
+        yield _found(place, store)
+
+
+def _found(place: Place, store: Store, folder: Path | None = None) -> StoredStudy:
+    stored = StoredStudy.find(store, place.name, place.words, folder)
+    if stored is None:
+        raise StudyError(f"{no_study(place.name, store, shown(store.place))}{_begin(place)}")
+    return stored
 
 
 def store_at(url: str, none: str) -> Store:
@@ -126,13 +109,12 @@ def opened(place: Place, *, begin: bool = False, trusted: bool = False, folder: 
     A study named by its file may run code that the file names. One named by its name does so only if `trusted`, with
     modules from `folder`.
     """
-    if place.file is None or not begin:
-        with found(place):
-            pass
-    if place.file is not None:
-        study = Study.from_file(place.file, storage=place.url)
+    stored = None if place.words is not None and begin else _found(place, _store(place), folder)
+    if place.words is not None:
+        study = study_of(place.words, stored or place.url)
     else:
-        study = load_study(place.name, place.url, trusted=trusted, folder=folder or Path())
+        assert stored is not None
+        study = resumed(stored, trusted=trusted)
     study.store.turn_terms = replace(study.store.turn_terms, tell=note)
     with closing(study):
         yield study
@@ -142,8 +124,8 @@ def words_of(place: Place, folder: Path | None = None) -> LocatedDescription:
     """The words of the file, or else of the store's record."""
     if place.words is not None:
         return place.words
-    with found(place) as there:
-        return LocatedDescription(there.words.description, (folder or Path()).absolute())
+    with closing(_store(place)) as store:
+        return _found(place, store, folder).words
 
 
 def is_there(url: str) -> bool:

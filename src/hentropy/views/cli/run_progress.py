@@ -197,13 +197,13 @@ def note_versions(study: Study) -> None:
 
 def say_first(study: Study) -> None:
     """How many first designs are still to come and why, as long as there are any."""
-    if said := to_come(study.first, len(study.space.fields), study.records):
+    if said := to_come(study.first, len(study.space.fields), study.log.trials):
         say(said)
 
 
 def say_spent(study: Study) -> None:
     """What was spent, if that is known."""
-    if said := spent_sentence(study.stop, study.records, study.costs.unit):
+    if said := spent_sentence(study.stop, study.log.trials, study.costs.unit):
         say(said)
 
 

@@ -8,9 +8,10 @@ from hentropy.core.decisions.headlines import known
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, State
 from hentropy.studies.study.rules import record_sentences
+from hentropy.studies.study.stored import StoredStudy
 from hentropy.studies.study.tables import quantile_of
 from hentropy.views.cli.arguments import AsJson, StoreUrl, StudyName, trial_number, whole
-from hentropy.views.cli.opening import StoredStudy, as_typed, found, located, opened, shown, words_of
+from hentropy.views.cli.opening import as_typed, found, located, opened, shown
 from hentropy.views.cli.printing import console, note, print_json, say, table
 from hentropy.views.cli.run_progress import say_first, say_spent
 from hentropy.views.cli.store_check import file_differs
@@ -99,7 +100,7 @@ def show(
             print_json(_plain(it, entries, last))
         else:
             _print(it, as_typed(study, store), entries, last)
-            if place.words is not None and (differ := file_differs(it.record, place.words)):
+            if place.words is not None and (differ := file_differs(it, place.words)):
                 note(f"{study} {differ}")
 
 
@@ -212,8 +213,8 @@ def decide(
         if json:
             print_json(verdict_json(verdict))
         else:
-            print_verdict(verdict, as_typed(study, store), words_of(place).description, details)
+            print_verdict(verdict, as_typed(study, store), it.description, details)
             say_spent(it)
-            if why := it.stopped:
+            if why := it.log.stopped():
                 say(f"The study is finished: {why}.")
             say_first(it)

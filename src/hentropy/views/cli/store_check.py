@@ -4,29 +4,19 @@ No study is changed and no store is made; to open one of an earlier version brin
 """
 
 from contextlib import closing
-from dataclasses import dataclass, field, replace
 
 from hentropy.errors import NoStore
 from hentropy.studies.definition.decisions import OwnClass
-from hentropy.studies.records import StudyRecord, Trial
 from hentropy.studies.storage import open_store
 from hentropy.studies.study import Study
-from hentropy.studies.study.keeping import differences, number_of_first
-from hentropy.studies.study.words import LocatedDescription, as_words, in_words
+from hentropy.studies.study.keeping import differences
+from hentropy.studies.study.stored import StoredStudy
+from hentropy.studies.study.words import LocatedDescription, in_words
 from hentropy.views.cli.opening import file_of, shown
 from hentropy.views.text.formats import counted
 
 LATER = ("stop", "solver", "objective", "outcomes")
 """What may be changed at any time; of outcomes, their noise and its tails."""
-
-
-@dataclass(frozen=True)
-class Kept:
-    """The trials that the store has of the study and its first designs, None if it does not know it; and mistakes."""
-
-    trials: tuple[Trial, ...] | None
-    first: int | None = None
-    mistakes: list[str] = field(default_factory=list)
 
 
 def no_folder(url: str) -> list[str]:
@@ -37,39 +27,39 @@ def no_folder(url: str) -> list[str]:
     return [f"storage.url: there is no folder {path.parent} for {path.name}; make it first"]
 
 
-def kept_in(url: str, words: LocatedDescription, study: Study) -> Kept | None:
-    """What a store has of the study that a file describes, which `study` is in memory; None if there is no store."""
+def kept_in(url: str, words: LocatedDescription) -> StoredStudy | None:
+    """The study of a file in its store, which is closed by then; None if it is not there."""
     try:
-        opened = open_store(url, make=False)
+        with closing(open_store(url, make=False)) as store:
+            return StoredStudy.find(store, words.description.name, words)
     except NoStore:
         return None
-    with closing(opened) as store:
-        record = store.find(words.description.name)
-        if record is None:
-            return Kept(None)
-        first = number_of_first(words.description.first, study.space, record)
-        differ = differences(record, in_words(replace(study.options, first=first)))
-        trials = tuple(entry.trial for entry in store.news(record).entries)
+
+
+def is_another(url: str, stored: StoredStudy, words: LocatedDescription, study: Study) -> list[str]:
+    """What is wrong if a store has another study under the name of a file's one, which `study` is in memory."""
+    if stored.words is words:
+        return []
+    there = stored.words.description.model_dump(mode="json")
+    differ = differences(there, in_words({**study.options, "first": words.description.first or stored.log.first}))
     if not differ:
-        return Kept(trials, first)
-    return Kept(
-        trials,
-        first,
-        [
-            f"{shown(url)} has another study {record.name!r}, with {counted(len(trials), 'trial')}, which differs in"
-            f" {', '.join(differ)}; give this one another name, or restore its earlier definition"
-        ],
-    )
+        return []
+    return [
+        f"{shown(url)} has another study {stored.record.name!r}, with {counted(len(stored.entries), 'trial')}, which"
+        f" differs in {', '.join(differ)}; give this one another name, or restore its earlier definition"
+    ]
 
 
-def file_differs(record: StudyRecord, words: LocatedDescription) -> str:
+def file_differs(stored: StoredStudy, words: LocatedDescription) -> str:
     """What a study file says otherwise than the store, without running code that it names; nothing if they agree."""
-    there, here = as_words(record), words.description.model_dump(mode="json")
+    if stored.words is words:
+        return ""
+    there, here = (each.description.model_dump(mode="json") for each in (stored.words, words))
     if here["first"] is None:
         here["first"] = there["first"]
     if isinstance(words.description.decision, OwnClass):  # only the class itself knows its defaults
         here["decision"] = there["decision"]
-    if fixed := differences(record, here):
+    if fixed := differences(there, here):
         return (
             f"differs from the stored study in {', '.join(fixed)}; run, ask and decide refuse this file until its study"
             " has another name, or its earlier definition is restored"

@@ -37,7 +37,7 @@ def log_of(study: str, store: str | None) -> Iterator[TrialLog]:
     """The trials of a study that has begun; none of its code is run. A file that says something else is pointed out."""
     place = located(study, store)
     with found(place) as it:
-        if place.words is not None and (differ := file_differs(it.record, place.words)):
+        if place.words is not None and (differ := file_differs(it, place.words)):
             note(f"{study} {differ}. This command uses the study as it is stored.")
         yield it.log
 
@@ -304,9 +304,7 @@ def fail(
     """
     with log_of(study, store) as log:
         numbers, why = _named(number, more or [], reason, log)
-        failed = why or "no reason given"
-        told = [log.tell(each, failed=failed, replace_value=replace, cost=_cost(cost)) for each in numbers]
-        confirm(log, told, json)
+        confirm(log, [log.fail(each, why, replace_value=replace, cost=_cost(cost)) for each in numbers], json)
 
 
 def withdraw(

@@ -143,20 +143,9 @@ def _as_told(scene: Scene) -> list[Trial]:
 
 def _decided_after(scene: Scene, trials: list[Trial], truth: Callable[[Tensor], Tensor]) -> tuple[float, float, float]:
     """Expected loss, its error and the true loss of what would have been decided after these values."""
-    options = scene.study.options
+    kept = ("space", "decision", "seed", "first", "hyperparameters", "model", "decide_on", "failures", "at_least")
     records = [replace(trial, number=number) for number, trial in enumerate(sorted(trials, key=lambda t: t.number))]
-    earlier = Study(
-        options.space,
-        options.decision,
-        seed=options.seed,
-        first=options.first,
-        hyperparameters=options.hyperparameters,
-        model=options.model,
-        decide_on=options.decide_on,
-        failures=options.failures,
-        at_least=options.at_least,
-        records=records,
-    )
+    earlier = Study(**{option: scene.study.options[option] for option in kept}, records=records)
     then = scene_of(earlier)
     return then.found.value, then.found.std_error, true_loss(then, truth)
 

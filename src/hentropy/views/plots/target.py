@@ -15,14 +15,13 @@ from hentropy.core.beliefs import Belief
 from hentropy.core.decisions.headlines import known
 from hentropy.core.entropy import Entropy
 from hentropy.core.gain import Appraisal, Effort
-from hentropy.core.solvers import Auto, Proposal, observing
+from hentropy.core.solvers import Proposal, observing
 from hentropy.core.solvers.propose import AUDIT_SEED
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import StudyError
 from hentropy.studies.outcomes import Calibrated
 from hentropy.studies.records import State, Trial
 from hentropy.studies.study import Study
-from hentropy.studies.study.asking import Asker
 from hentropy.studies.study.rules import in_words_of, stands
 from hentropy.views.plots.marks import IN_WORDS
 from hentropy.views.plots.shown_fields import can_run, in_words, seen, varied, varying
@@ -162,25 +161,11 @@ def _next(study: Study, belief: Belief) -> Proposal | None:
     """The design that would be asked by its gain, searched as `ask` does; None where nothing is left to ask."""
     try:
         # other outcomes that tell of those decided on are not in pictures
-        return study.propose() if not study.fitting.also else _asker(study, belief).propose(1)
+        if study.fitting.also:
+            return replace(study.asker, calibrated=lambda: Calibrated(belief)).propose(1)
+        return study.propose()
     except StudyError:  # every row of a pool failed, or was measured without noise
         return None
-
-
-def _asker(study: Study, belief: Belief) -> Asker:
-    options = study.options
-    return Asker(
-        study.log,
-        lambda: Calibrated(belief),
-        lambda: study.success,
-        options.decision,
-        options.seed,
-        Auto() if options.solver is None else options.solver,
-        options.costs,
-        options.limits,
-        study.decide_on,
-        study.fitting,
-    )
 
 
 def with_best_today(appraisal: Appraisal, row: Tensor | None) -> tuple[Appraisal, Tensor | None]:

@@ -3,18 +3,16 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from hentropy.core.given import is_number
 from hentropy.errors import HentropyError
-from hentropy.studies.definition import Description, validated
+from hentropy.studies.definition import Description
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, State, Trial, Verdict
 from hentropy.studies.study import Study
 from hentropy.studies.study.keeping import versions
 from hentropy.studies.study.rules import record_sentences, spent_sentence
-from hentropy.studies.study.words import LocatedDescription, in_words
 from hentropy.views.plots.pictures import PICTURES, picture
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.with_plotly import specification
@@ -162,7 +160,7 @@ class Contents:
 
 def contents(study: Study) -> Contents:
     """The contents of the report of a study as it stands; the verdict is recorded, as by `Study.decide`."""
-    description = _description(study)
+    description = study.description
     known = any(trial.state is State.COMPLETE for trial in study.records)
     verdict = study.decide() if known else None
     pictures: list[PictureShown] = []
@@ -191,14 +189,6 @@ def contents(study: Study) -> Contents:
         definition=json_text(description.model_dump(mode="json"), indent=2),
         made_at=now,
     )
-
-
-def _description(study: Study) -> Description:
-    """The study in words: those of its store, or, for one in memory, made now."""
-    record = study.log.record
-    if record.definition:
-        return LocatedDescription.recorded(record, Path()).description
-    return validated(in_words(study.options), f"the study {study.name!r}")
 
 
 def _pictures(scene: Scene) -> tuple[list[PictureShown], dict[str, str]]:

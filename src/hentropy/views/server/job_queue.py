@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from hentropy.errors import InputError
+from hentropy.studies.records import StudyKey
 from hentropy.views.server.problems import Busy
-from hentropy.views.server.work import Job, JobState, Kind, Part, StudyKey
+from hentropy.views.server.work import Job, JobState, Kind, Part
 from hentropy.views.text.formats import counted
 
 KEPT = 200

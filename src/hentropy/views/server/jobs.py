@@ -7,12 +7,12 @@ from typing import Any
 from cachetools import LRUCache
 
 from hentropy.errors import InputError
-from hentropy.studies.records import StudyRecord
+from hentropy.studies.records import StudyKey, StudyRecord
 from hentropy.views.server.job_process import JobRunner, Message
 from hentropy.views.server.job_queue import JobQueue, Listener, known
 from hentropy.views.server.problems import Busy
 from hentropy.views.server.settings import JOB_SECONDS, usual_memory
-from hentropy.views.server.work import Job, Look, Part, StudyKey, job_json
+from hentropy.views.server.work import Job, Look, Part, job_json
 
 MOST = 20
 """Of how many studies looks are kept; a look is up to some megabytes."""
@@ -62,7 +62,7 @@ class LatestLooks:
         self._looks.pop(study, None)
 
 
-__all__ = ["Busy", "Job", "JobService", "Look", "Part", "StudyKey", "job_json"]
+__all__ = ["Busy", "Job", "JobService", "Look", "Part", "job_json"]
 
 LOOK_SECONDS = 120.0
 """The usual processor time for a verdict, and again for its pictures."""
@@ -109,7 +109,7 @@ class JobService:
 
     def ask(self, study: StudyRecord, count: int = 1, anyway: bool = True, measures: str | None = None) -> Job:
         """Ask for the next experiments; the result are the numbers of their trials. `Busy` if too many jobs wait."""
-        return self._queue.place(StudyKey.of(study), "ask", count=count, anyway=anyway, measures=measures)
+        return self._queue.place(study.key, "ask", count=count, anyway=anyway, measures=measures)
 
     def look(self, study: StudyRecord, *, soon: bool = True, revision: int = 0) -> Job:
         """Reach a verdict and make the pictures; one that waits already is as good as a new one.
@@ -117,7 +117,7 @@ class JobService:
         One that is not `soon` waits until the process has rested as long as it last worked. If nothing has changed
         since the last look, nothing is computed.
         """
-        key = StudyKey.of(study)
+        key = study.key
         with self._queue.changed:
             for job in self._queue.all():
                 if (job.study, job.kind, job.state) == (key, "look", "waiting"):
@@ -130,7 +130,7 @@ class JobService:
         Whoever changes trials or sees that others did calls this, so the same change is looked at once. Who has just
         `opened` a study does not rely on one that is done: the definition may be another one by now.
         """
-        key = StudyKey.of(study)
+        key = study.key
         with self._queue.changed:
             look = self._results.latest(key)
             seen = look is not None and look.revision >= revision and not opened
@@ -147,7 +147,7 @@ class JobService:
 
     def jobs(self, study: StudyRecord | None = None) -> tuple[Job, ...]:
         """The jobs of a study or of all, the oldest first; of those that have ended, the last ones."""
-        key = None if study is None else StudyKey.of(study)
+        key = None if study is None else study.key
         return tuple(job for job in self._queue.all() if key is None or job.study == key)
 
     def cancel(self, identity: str) -> Job:
@@ -162,12 +162,12 @@ class JobService:
     def latest(self, study: StudyRecord) -> Look | None:
         """What was last seen of a study, perhaps not complete yet."""
         with self._queue.changed:
-            return self._results.latest(StudyKey.of(study))
+            return self._results.latest(study.key)
 
     def forget(self, study: StudyRecord) -> None:
         """The study was deleted: what was seen of it goes, and what waits for it is cancelled."""
         with self._queue.changed:
-            self._results.forget(StudyKey.of(study))
+            self._results.forget(study.key)
             for job in self.jobs(study):
                 if job.state == "waiting":
                     self._queue.end(job.id, "cancelled", "cancelled")

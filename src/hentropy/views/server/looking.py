@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from hentropy.errors import HentropyError
-from hentropy.studies.records import StoredVerdict, Verdict
+from hentropy.studies.records import StoredVerdict, Verdict, in_state
 from hentropy.studies.study import State, Study
 from hentropy.views.plots.pictures import PICTURES, as_plain, information, pictured
 from hentropy.views.plots.scene import Scene, scene_of
@@ -46,9 +46,6 @@ def at_most(seconds: float) -> Iterator[None]:
 
 log = logging.getLogger("hentropy.views.server")
 
-NEVER = 2**31 - 1
-"""A revision that no study has: the news since then hold no entries, only the revision now."""
-
 NOTHING_TOLD = "No results yet: run an experiment and enter its value."
 
 Answer = Callable[[Mapping[str, Any]], None]
@@ -60,8 +57,7 @@ def look(study: Study, known: str | None, seconds: float, answer: Answer) -> Non
     The verdict may take so many `seconds` of processor time, else `TooLong`; the pictures together as many again, and
     those that are left are said to be too much.
     """
-    revision = study.store.news(study.log.record, NEVER).revision
-    complete = [trial for trial in study.records if trial.state is State.COMPLETE]
+    complete, revision = in_state(study.records, State.COMPLETE), study.log.revision
     mark = mark_of(study)
     if mark == known:
         return

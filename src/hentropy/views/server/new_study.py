@@ -11,7 +11,7 @@ from hentropy.studies.records import StudyRecord
 from hentropy.studies.storage import Store
 from hentropy.studies.study import Study
 from hentropy.studies.study.keeping import versions
-from hentropy.studies.study.words import LocatedDescription, in_words
+from hentropy.studies.study.words import LocatedDescription
 
 WHERE = "this study"
 """How messages call the description."""
@@ -90,17 +90,10 @@ def _table(words: Mapping[str, Any], part: str) -> Mapping[str, Any]:
 def begun(store: Store, words: Any) -> StudyRecord:
     """A new study in a store; a `StudyError` if the name is taken."""
     study = described(words)
-    name = study.options.name
-    objective = Manual(type="manual").model_dump(mode="json")
-    definition = {**in_words(study.options), "objective": objective}
+    name = study.name
     try:
-        return store.create(name, definition, versions())
+        return store.create(name, study.description.model_dump(mode="json", exclude={"storage"}), versions())
     except StorageError:
         if store.find(name) is None:
             raise
         raise StudyError(f"there is already a study {name!r}; give this one another name") from None
-
-
-def description_of(study: Study) -> Description:
-    """A study in words, with all that was left out."""
-    return validated(in_words(study.options), WHERE)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from cachetools import LRUCache
 
-from hentropy.views.server.work import StudyKey
+from hentropy.studies.records import StudyKey
 
 MOST = 1_000
 """The keys that are remembered, by this process and as long as it runs."""

@@ -1,7 +1,6 @@
 """`Snapshot`: all that is recorded of a study, read at once; nothing is computed and no code of the study is run."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
 
 from cachetools import LRUCache
@@ -10,25 +9,16 @@ from hentropy.core.spaces import DesignSpace
 from hentropy.studies.definition import Description
 from hentropy.studies.definition.decisions import OwnClass
 from hentropy.studies.outcomes import Outcomes
-from hentropy.studies.records import Entry, StoredVerdict, StudyRecord, Trial
+from hentropy.studies.records import Entry, StoredVerdict, StudyKey, StudyRecord, Trial
 from hentropy.studies.setting import TOLD
 from hentropy.studies.storage import Store
 from hentropy.studies.study.rules import record_sentences
-from hentropy.studies.study.trial_log import TrialLog
-from hentropy.studies.study.words import LocatedDescription
+from hentropy.studies.study.stored import StoredStudy
 from hentropy.views.text.formats import DesignColumn, design_columns
 from hentropy.views.text.sentences import spent, to_come
 
 REMEMBERED = 64
 """The studies whose trials are kept in memory, so that only what is new is read."""
-
-Key = tuple[int, str, float]
-"""A study: one that was deleted and recreated may have the same id and name, but not the same time."""
-
-
-def key_of(record: StudyRecord) -> Key:
-    """By what a study is remembered."""
-    return record.id, record.name, record.created_at
 
 
 @dataclass(frozen=True)
@@ -86,35 +76,22 @@ class Snapshot:
         return to_come(self.first, len(self.space.fields), self.trials)
 
 
-@dataclass(frozen=True)
-class KnownStudy:
-    """A study that was read: its record then, what its definition says, and its trials."""
-
-    record: StudyRecord
-    description: Description
-    log: TrialLog
-    columns: tuple[DesignColumn, ...]
-
-
 class SnapshotCache:
     """What was read of the studies of a store; a later reading asks only for what is newer. Safe for threads."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = Lock()
-        self._known: LRUCache[Key, KnownStudy] = LRUCache(REMEMBERED)
+        self._known: LRUCache[StudyKey, StoredStudy] = LRUCache(REMEMBERED)
 
-    def known(self, record: StudyRecord) -> KnownStudy:
+    def known(self, record: StudyRecord) -> StoredStudy:
         """A study as it was last read, or read now if it is new or has another definition by now."""
-        key = key_of(record)
         with self._lock:
-            known = self._known.get(key)
+            known = self._known.get(record.key)
         if known is None or known.record != record:
-            description = LocatedDescription.recorded(record, Path()).description
-            log = TrialLog.recorded(self._store, record, description)
-            known = KnownStudy(record, description, log, design_columns(log.space))
+            known = StoredStudy.of(self._store, record)
         with self._lock:
-            self._known[key] = known
+            self._known[record.key] = known
         return known
 
     def snapshot(self, record: StudyRecord) -> Snapshot:
@@ -124,10 +101,10 @@ class SnapshotCache:
         log.sync()
         return Snapshot(
             record,
-            known.description,
+            known.words.description,
             log.space,
             log.outcomes,
-            known.columns,
+            design_columns(log.space),
             log.first,
             log.revision,
             tuple(log.entries.values()),
@@ -136,7 +113,7 @@ class SnapshotCache:
             log.stopped(running=True),
             log.trials_left,
             log.notes,
-            why_not_computable(known.description),
+            why_not_computable(known.words.description),
         )
 
 

@@ -8,9 +8,9 @@ from threading import Lock
 from cachetools import LRUCache
 
 from hentropy.errors import Gone
-from hentropy.studies.records import StoredVerdict, StudyRecord
+from hentropy.studies.records import StoredVerdict, StudyKey, StudyRecord
 from hentropy.studies.storage import Store
-from hentropy.views.server.snapshot import Key, SnapshotCache, key_of
+from hentropy.views.server.snapshot import SnapshotCache
 from hentropy.views.text.sentences import counts, decided_sentence, last_activity
 
 REMEMBERED = 10_000
@@ -43,7 +43,7 @@ class Standings:
         self._store = store
         self._memory = memory
         self._lock = Lock()
-        self._kept: LRUCache[Key, ListedStudy] = LRUCache(REMEMBERED)
+        self._kept: LRUCache[StudyKey, ListedStudy] = LRUCache(REMEMBERED)
 
     def all(self) -> tuple[ListedStudy, ...]:
         """All studies, the oldest first."""
@@ -61,7 +61,7 @@ class Standings:
 
     def _of(self, record: StudyRecord, revision: int | None) -> ListedStudy:
         """A study as it stands, its verdict aside; what is kept serves if it is of this revision."""
-        key = key_of(record)
+        key = record.key
         with self._lock:
             known = self._kept.get(key)
         if known is not None and known.revision == revision and known.record == record:
@@ -74,7 +74,7 @@ class Standings:
             record,
             study.log.revision,
             words.get("name") or words.get("python") or "made in Python",
-            decided_sentence(study.description),
+            decided_sentence(study.words.description),
             counts(entries),
             last_activity(entries, record.created_at),
             study.log.stopped(),

@@ -4,7 +4,7 @@ Telling, failing, withdrawing and attaching need no decision, so no code of a st
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -13,6 +13,7 @@ from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, Failed, Observation, StudyRecord, ToldCost, Values
 from hentropy.studies.records.csv_tables import check_rows
 from hentropy.studies.storage import Store
+from hentropy.studies.study.stored import StoredStudy
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.views.server.new_study import begun
 from hentropy.views.server.snapshot import Snapshot, SnapshotCache
@@ -58,10 +59,14 @@ class StudyService:
         """All studies, the oldest first."""
         return self._standings.all()
 
-    def named(self, name: str) -> tuple[ListedStudy, ...]:
+    def find(self, name: str) -> StudyRecord | None:
         """The study with this name, if there is one."""
         # no study has a zero character in its name, and not every database lets one ask for it
-        record = None if "\x00" in name else self.store.find(name)
+        return None if "\x00" in name else self.store.find(name)
+
+    def named(self, name: str) -> tuple[ListedStudy, ...]:
+        """The study with this name as it stands, if there is one."""
+        record = self.find(name)
         return () if record is None else (self._standings.one(record),)
 
     def record(self, study: Which) -> StudyRecord:
@@ -83,35 +88,19 @@ class StudyService:
         """A study with all that is recorded of it."""
         return self._snapshots.snapshot(self.record(study))
 
+    def stored(self, study: Which) -> StoredStudy:
+        """A study, its trials as they were last read."""
+        return self._snapshots.known(self.record(study))
+
     def log(self, study: Which) -> TrialLog:
         """The trials of a study as they stand, and the rules of what may become of them."""
-        log = self._snapshots.known(self.record(study)).log
+        log = self.stored(study).log
         log.sync()
         return log
 
     def history(self, study: Which, number: int) -> tuple[Entry, tuple[Observation, ...]]:
         """A trial and all that was ever told of it."""
         return self.log(study).find(number), self.store.observations(self.record(study), number)
-
-    def tell(
-        self,
-        study: Which,
-        number: int,
-        values: Values,
-        note: str | None = None,
-        replace: bool = False,
-        cost: ToldCost = None,
-    ) -> Entry:
-        """What a trial measured; another value than was told before only with `replace`, and that one is kept too."""
-        return self.log(study).tell(number, values, note=note, replace_value=replace, cost=cost)
-
-    def fail(self, study: Which, number: int, why: str = "", replace: bool = False, cost: ToldCost = None) -> Entry:
-        """A trial was run and failed."""
-        return self.log(study).tell(number, failed=why or "no reason given", replace_value=replace, cost=cost)
-
-    def withdraw(self, study: Which, number: int, note: str = "") -> Entry:
-        """A trial will not be run after all."""
-        return self.log(study).withdraw(number, note)
 
     def attach(
         self,
@@ -125,7 +114,7 @@ class StudyService:
         """Data that were there before: all rows, or none if one of them cannot be used; each with a cost and a note."""
         check_rows(len(rows), self._rows)
         data = _rows_in(rows, self.log(study).outcomes)
-        return self._attach(study, _usable(data, "the rows", skip_bad=False), again, cost, note)
+        return self._attach(study, data, "the rows", again, cost, note)
 
     def attach_csv(
         self,
@@ -139,11 +128,22 @@ class StudyService:
     ) -> Attached:
         """Data that were there before, from a CSV text; `columns` are those that are called otherwise."""
         data = earlier_data(text, where, self.log(study).outcomes, columns or {}, self._rows)
-        return self._attach(study, _usable(data, where, skip_bad), again)
+        return self._attach(study, data, where, again, skip_bad=skip_bad)
 
-    def _attach(self, study: Which, data: Data, again: bool, cost: ToldCost = None, note: str = "") -> Attached:
+    def _attach(
+        self,
+        study: Which,
+        data: Data,
+        where: str,
+        again: bool,
+        cost: ToldCost = None,
+        note: str = "",
+        *,
+        skip_bad: bool = False,
+    ) -> Attached:
+        data.check(where, skip_bad and bool(data.good), "Fix the rows, or leave them out")
         entries = self.log(study).attach(data.good, again=again, cost=cost, note=note or data.notes)
-        return Attached(tuple(entries), data.bad, data.unused)
+        return Attached(tuple(entries), data.shown_bad, data.unused)
 
     def import_trials(self, study: Which, text: str, where: str = "the file") -> tuple[Entry, ...]:
         """Exported trials, CSV or JSON lines, into a study that has none yet."""
@@ -194,14 +194,3 @@ def _rows_in(rows: Sequence[EarlierExperiment], outcomes: Outcomes) -> Data:
         else:
             good.append((design, row.outcome))
     return Data(tuple(good), ("",) * len(good), tuple(bad), ())
-
-
-def _usable(data: Data, where: str, skip_bad: bool) -> Data:
-    """The data, if their bad rows may be left out; an `InputError` with what is wrong with them if not."""
-    if not data.bad and not data.good:
-        raise InputError(f"{where} has no rows below its header; nothing was attached")
-    if not data.bad:
-        return data
-    if skip_bad and data.good:
-        return replace(data, bad=data.shown_bad)
-    raise InputError(f"{data.bad_rows(where)}\nNothing was attached. Fix the rows, or leave them out.")

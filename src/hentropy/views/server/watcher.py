@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hentropy.errors import Gone, StorageError
-from hentropy.studies.records import Measurement, State, StudyRecord, Trial
+from hentropy.studies.records import Measurement, State, StudyKey, StudyRecord, Trial
 from hentropy.studies.storage import News, Store
-from hentropy.views.server.jobs import Busy, Job, JobService, Part, StudyKey, job_json
+from hentropy.views.server.jobs import Busy, Job, JobService, Part, job_json
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Watcher:
             raise Busy(f"{self._most} pages are open already, and no more can be kept up to date; close some")
         if sum(box.owner == client for watch in self._watches.values() for box in watch.listeners) >= self._each:
             raise Busy(f"{self._each} pages of yours are open already, and no more are kept up to date; close some")
-        key = StudyKey.of(record)
+        key = record.key
         watch = self._watches.setdefault(key, Watch(record, computable))
         subscriber = Subscriber(client)
         watch.listeners.add(subscriber)
@@ -210,7 +210,7 @@ class Watcher:
 
     def _lose(self, watch: Watch) -> None:
         self._job_service.forget(watch.record)
-        self._watches.pop(StudyKey.of(watch.record), None)
+        self._watches.pop(watch.record.key, None)
         for subscriber in watch.listeners:
             subscriber.put(Event("gone", {}))
             subscriber.end()

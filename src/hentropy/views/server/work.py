@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hentropy.errors import Advice
-from hentropy.studies.records import StudyRecord
+from hentropy.studies.records import StudyKey
 from hentropy.views.text.formats import iso
 
 ON_PAGES = {
@@ -24,20 +24,6 @@ JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 ENDED: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
 """The states from which a job does not go on."""
-
-
-@dataclass(frozen=True)
-class StudyKey:
-    """Which study: one that was deleted and made again may have the same id and name, but not the same time."""
-
-    id: int
-    name: str
-    created_at: float
-
-    @classmethod
-    def of(cls, record: StudyRecord) -> "StudyKey":
-        """The key of a study."""
-        return cls(record.id, record.name, record.created_at)
 
 
 @dataclass(frozen=True)

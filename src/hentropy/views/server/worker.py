@@ -27,13 +27,15 @@ from cachetools import LRUCache
 
 from hentropy.errors import Gone, HentropyError, StudyError
 from hentropy.studies.execution.call import line_pipes
-from hentropy.studies.records import StudyRecord
+from hentropy.studies.records import StudyKey
 from hentropy.studies.storage import Store, open_store
-from hentropy.studies.study import State, Study, load_study
+from hentropy.studies.study import State, Study
 from hentropy.studies.study.rules import NOTHING_LEFT
+from hentropy.studies.study.stored import StoredStudy
+from hentropy.studies.study.study import resumed
 from hentropy.views.server.looking import TooLong, look
 from hentropy.views.server.settings import limit_memory
-from hentropy.views.server.work import ON_PAGES, Kind, StudyKey
+from hentropy.views.server.work import ON_PAGES, Kind
 from hentropy.views.text.formats import counted, json_text
 
 MOST = 8
@@ -45,21 +47,17 @@ class Loaded:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: LRUCache[StudyKey, tuple[StudyRecord, Study]] = LRUCache(MOST)
+        self._kept: LRUCache[StudyKey, Study] = LRUCache(MOST)
 
     def study(self, key: StudyKey) -> Study:
         """The study as it stands; one that was redefined is read again. `Gone` if another has its name now."""
         record = self._store.find(key.name)
-        if record is None or StudyKey.of(record) != key:
+        if record is None or record.key != key:
             self._kept.pop(key, None)
-            raise _deleted(key)
-        known, study = self._kept.get(key, (None, None))
-        if study is None or known != record:
-            study = load_study(key.name, self._store, trusted=False)
-            if StudyKey.of(study.log.record) != key:
-                raise _deleted(key)
-            self._kept[key] = (self._store.find(key.name) or record, study)
-        return study
+            raise Gone(f"there is no study {key.name!r} any more; it was deleted")
+        if key not in self._kept or self._kept[key].log.record != record:
+            self._kept[key] = resumed(StoredStudy.of(self._store, record))
+        return self._kept[key]
 
     def forget_others(self, key: StudyKey) -> bool:
         """Make room for one study; False if there was no other."""
@@ -67,10 +65,6 @@ class Loaded:
         for other in others:
             del self._kept[other]
         return bool(others)
-
-
-def _deleted(key: StudyKey) -> Gone:
-    return Gone(f"there is no study {key.name!r} any more; it was deleted")
 
 
 def ask(

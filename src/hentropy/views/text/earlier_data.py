@@ -53,6 +53,13 @@ class Data:
         more = len(self.bad) - SHOWN_BAD
         return (*self.bad[:SHOWN_BAD], *([f"... and {more} more"] if more > 0 else []))
 
+    def check(self, where: str, skip_bad: bool, mend: str) -> None:
+        """An `InputError` if there are no rows, or bad ones that may not be left out; `mend` says what to do then."""
+        if not self.bad and not self.good:
+            raise InputError(f"{where} has no rows below its header; nothing was attached")
+        if self.bad and not skip_bad:
+            raise InputError(f"{self.bad_rows(where)}\nNothing was attached. {mend}.")
+
     def bad_rows(self, where: str) -> str:
         """The rows that cannot be used, one line for each."""
         lines = (f"  {line}" for line in self.shown_bad)

@@ -100,8 +100,8 @@ def _told(log: TrialLog, old: Entry, row: Mapping[str, str], columns: Columns, r
     cost = number_in("cost", row["cost"]) if row.get("cost", "").strip() else None
     note = None if failed else said or None
     measured, why = (None, said) if failed else (values, None)
-    rule = told(measured, why, note, replace, log.store.now(), log.outcomes, cost)
-    return rule(old) if dry_run else log.change(old.trial.number, rule)
+    rule = told(measured, why, note, replace, log.outcomes, cost)
+    return rule(old, log.store.now()) if dry_run else log.change(old.trial.number, rule)
 
 
 def _trial(log: TrialLog, row: Mapping[str, str], numbered: str | None, columns: Columns) -> Entry:

@@ -277,7 +277,7 @@ def first_sentence(first: int, description: Description, trials: Sequence[Trial]
 def notes_of(description: Description, first: int, trials: Sequence[Trial] = ()) -> tuple[str, ...]:
     """What a person should know of a study; of a decision of one's own nothing is known."""
     words, space = description.decision, description.designs()
-    of_decision = words.made().notes(space) if isinstance(words, Named) else ()
+    of_decision = words.made.notes(space) if isinstance(words, Named) else ()
     budget = budget_notes(stopping_of(description), first, trials)
     return (*of_decision, *space_notes(space), *budget, *model_notes(description.model.python))
 
@@ -326,7 +326,7 @@ def gain_in_words(description: Description, gain: float, error: float = 0.0) -> 
 def _decided(description: Description) -> tuple[Decision | None, Quantity]:
     """The decision, unless it is a class of one's own, and what it is about."""
     outcomes = made_outcomes(description)
-    decision = description.decision.made() if isinstance(description.decision, Named) else None
+    decision = description.decision.made if isinstance(description.decision, Named) else None
     return decision, outcomes.about(outcomes.measured if decision is None else outcomes.decided(decision))
 
 

@@ -14,7 +14,6 @@ from hentropy.views.server.api.router import Key, Meant, Text, takes
 from hentropy.views.server.api.router import router as made
 from hentropy.views.server.services import Here
 from hentropy.views.server.study_service import Attached, EarlierExperiment
-from hentropy.views.server.work import StudyKey
 from hentropy.views.text.earlier_data import columns_by_parameter
 
 router = made("data")
@@ -27,7 +26,7 @@ def attach(here: Here, study: Meant, question: Attach, key: Key = None) -> Any:
     """Add earlier experiments, failed ones too: all rows, or none if one of them cannot be used."""
     rows = [EarlierExperiment(row.params, row.outcome) for row in question.rows]
     done = here.recent.once(
-        StudyKey.of(study), "attach", key, lambda: here.study_service.attach(study, rows, again=question.again)
+        study.key, "attach", key, lambda: here.study_service.attach(study, rows, again=question.again)
     )
     return _attached(study, done)
 
@@ -59,7 +58,7 @@ def attach_csv(
     def add() -> Attached:
         return here.study_service.attach_csv(study, text, columns=columns, skip_bad=skip_bad, again=again)
 
-    return _attached(study, here.recent.once(StudyKey.of(study), "attach.csv", key, add))
+    return _attached(study, here.recent.once(study.key, "attach.csv", key, add))
 
 
 def _columns(given: list[str]) -> dict[str, str]:

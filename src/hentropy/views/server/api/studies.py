@@ -5,7 +5,8 @@ from typing import Annotated, Any
 from fastapi import Query, Response
 
 from hentropy.studies.definition import json_schema
-from hentropy.studies.records import Entry, StudyRecord
+from hentropy.studies.records import Entry
+from hentropy.studies.study.trial_log import TrialLog
 from hentropy.views.server.api import answering
 from hentropy.views.server.api.answers import (
     CheckedAnswer,
@@ -19,8 +20,8 @@ from hentropy.views.server.api.answers import (
 from hentropy.views.server.api.requests import Definition, Fail, Tell, Withdraw
 from hentropy.views.server.api.router import MOST, Meant, TrialNumber
 from hentropy.views.server.api.router import router as made
-from hentropy.views.server.new_study import described, description_of
-from hentropy.views.server.services import Here, Services
+from hentropy.views.server.new_study import described
+from hentropy.views.server.services import Here
 from hentropy.views.text.trials import as_json
 
 router = made("studies")
@@ -50,9 +51,9 @@ def create_study(here: Here, definition: Definition) -> Any:
 def check_definition(definition: Definition) -> Any:
     """Check a definition and say in plain words what the study will do; nothing is made."""
     study = described(definition.words())
-    description = description_of(study)
+    description = study.description
     return {
-        "name": study.options.name,
+        "name": study.name,
         "first": study.first,
         "says": answering.says(description, study.first),
         "definition": answering.definition(description),
@@ -120,21 +121,24 @@ def tell(here: Here, study: Meant, number: TrialNumber, question: Tell) -> Any:
 
     To tell the same value twice is harmless; another value is taken only with `replace`.
     """
-    entry = here.study_service.tell(study, number, question.values, question.note, question.replace, question.cost)
-    return _told(here, study, entry)
+    log = here.study_service.log(study)
+    entry = log.tell(number, question.values, note=question.note, replace_value=question.replace, cost=question.cost)
+    return _told(log, entry)
 
 
 @trials_router.post("/studies/{study}/trials/{number}/fail", response_model=OneTrial)
 def fail(here: Here, study: Meant, number: TrialNumber, question: Fail) -> Any:
     """Tell that an experiment was run and failed."""
-    return _told(here, study, here.study_service.fail(study, number, question.why, question.replace, question.cost))
+    log = here.study_service.log(study)
+    return _told(log, log.fail(number, question.why, replace_value=question.replace, cost=question.cost))
 
 
 @trials_router.post("/studies/{study}/trials/{number}/withdraw", response_model=OneTrial)
 def withdraw(here: Here, study: Meant, number: TrialNumber, question: Withdraw) -> Any:
     """Take back an experiment that will not be run after all."""
-    return _told(here, study, here.study_service.withdraw(study, number, question.note))
+    log = here.study_service.log(study)
+    return _told(log, log.withdraw(number, question.note))
 
 
-def _told(here: Services, study: StudyRecord, entry: Entry) -> dict[str, Any]:
-    return {**answering.about(study), "trial": as_json(entry), "stopped": here.study_service.snapshot(study).stopped}
+def _told(log: TrialLog, entry: Entry) -> dict[str, Any]:
+    return {**answering.about(log.record), "trial": as_json(entry), "stopped": log.stopped()}

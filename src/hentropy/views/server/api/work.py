@@ -15,7 +15,7 @@ from hentropy.views.server.api.requests import Ask, Decide
 from hentropy.views.server.api.router import Key, Meant
 from hentropy.views.server.api.router import router as made
 from hentropy.views.server.services import Here, Services, place_ask, place_look
-from hentropy.views.server.work import Job, StudyKey, job_json
+from hentropy.views.server.work import Job, job_json
 
 router = made("computed")
 
@@ -43,7 +43,7 @@ async def ask(here: Here, study: Meant, response: Response, question: Ask, key: 
         case = here.study_service.snapshot(study)
         return place_ask(here, case, question.count, question.anyway, question.measures).id
 
-    job = await run_in_threadpool(here.recent.once, StudyKey.of(study), "ask", key, place)
+    job = await run_in_threadpool(here.recent.once, study.key, "ask", key, place)
     return await _ended(here, study, job, wait, response)
 
 
@@ -95,7 +95,7 @@ def _study_of(here: Services, identity: str) -> StudyRecord:
     """The study of a job, not another that has its id or its name by now."""
     job = _found(here, identity)
     record = here.store.find(job.study.name)
-    if record is None or StudyKey.of(record) != job.study:
+    if record is None or record.key != job.study:
         raise Gone(f"the study {job.study.name!r} of this job was deleted")
     return record
 

@@ -14,9 +14,9 @@ from fastapi import Form as Field
 from starlette.responses import RedirectResponse, Response
 
 from hentropy.errors import InputError, StudyError
-from hentropy.studies.records import Failed, State, StudyRecord, Values
+from hentropy.studies.records import Failed, State, StudyKey, StudyRecord, Values
 from hentropy.views.server.api.answering import says
-from hentropy.views.server.new_study import described, description_of
+from hentropy.views.server.new_study import described
 from hentropy.views.server.pages.forms import (
     WHOLE,
     Form,
@@ -38,7 +38,7 @@ from hentropy.views.server.pages.study_view import Forms
 from hentropy.views.server.problems import Busy, Refused, sentence, told
 from hentropy.views.server.services import Here, Services, Visitor, has_values, place_ask, place_look
 from hentropy.views.server.study_service import EarlierExperiment
-from hentropy.views.server.work import Job, StudyKey
+from hentropy.views.server.work import Job
 from hentropy.views.text.earlier_data import earlier_data
 from hentropy.views.text.formats import counted, json_text
 from hentropy.views.text.sentences import objective_sentence
@@ -67,7 +67,7 @@ def new(here: Here, visitor: Visitor, typed: Typed, what: Text = "make", key: Te
     try:
         if what == "check":
             study = described(draft.words)
-            words = description_of(study)
+            words = study.description
             # who runs them is said above, and in other words than those of a terminal
             said = tuple(one for one in says(words, study.first) if one != objective_sentence(words))
             return new_page(visitor, form, said)
@@ -129,14 +129,15 @@ def _typed(typed: Mapping[str, str]) -> str:
 
 
 def _tell(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
-    result = result_in(typed, here.study_service.log(study).outcomes)
-    here.study_service.tell(study, number, result.values, result.note, replace, result.cost)
+    log = here.study_service.log(study)
+    result = result_in(typed, log.outcomes)
+    log.tell(number, result.values, note=result.note, replace_value=replace, cost=result.cost)
     return "corrected" if replace else "told"
 
 
 def _fail(here: Services, study: StudyRecord, number: int, typed: Mapping[str, str], replace: bool = False) -> str:
     why, cost = failure_in(typed)
-    here.study_service.fail(study, number, why, replace, cost)
+    here.study_service.log(study).fail(number, why, replace_value=replace, cost=cost)
     return "corrected" if replace else "failed"
 
 
@@ -145,7 +146,7 @@ def _withdraw(here: Services, study: StudyRecord, number: int, typed: Mapping[st
     note = note_in(typed, mistakes)
     if mistakes:
         raise Mistaken(Form(typed, mistakes))
-    here.study_service.withdraw(study, number, note)
+    here.study_service.log(study).withdraw(number, note)
     return "withdrawn"
 
 
@@ -189,7 +190,7 @@ def ask(
         return place_ask(here, case, asked, bool(anyway), measures or None)
 
     try:
-        here.recent.once(StudyKey.of(study), "ask by form", key or None, place)
+        here.recent.once(study.key, "ask by form", key or None, place)
     except Mistaken as mistaken:
         return study_page(here, visitor, request, study, Forms(ask=mistaken.form), None, 422)
     except (Busy, StudyError, InputError) as error:
@@ -212,7 +213,7 @@ def look(study: Meant, here: Here, visitor: Visitor, request: Request) -> Respon
 def cancel(study: Meant, job: str, here: Here) -> Response:
     """End work that is no longer wanted."""
     found = here.job_service.job(job)
-    if found is None or found.study != StudyKey.of(study):
+    if found is None or found.study != study.key:
         raise Refused(404, "there is no such work; it may have ended long ago")
     state = here.job_service.cancel(job).state
     return RedirectResponse(f"/studies/{study.id}?said={'over' if state == 'done' else 'cancelled'}#said", 303)

@@ -52,7 +52,7 @@ def study(study_id: int, here: Here, visitor: Visitor, request: Request) -> Resp
 @router.get("/studies/{name}")
 def study_by_name(name: str, here: Here) -> Response:
     """A study by its name, as people type it."""
-    found = here.store.find(name)
+    found = here.study_service.find(name)
     if found is None:
         raise HTTPException(404, f"there is no study {name!r} here")
     return RedirectResponse(f"/studies/{found.id}")
