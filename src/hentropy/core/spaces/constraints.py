@@ -46,42 +46,21 @@ WALK, BURN_IN, FEW = 24, 300, 64
 """Steps between two samples of a walk, and before the first, where it begins from fewer than this many designs."""
 
 
-class Unconstrained(Protocol):
-    """A space as it would be without its conditions."""
+class _Unconstrained(Protocol):
+    """A space (see `DesignSpace`) as it would be without its conditions."""
 
     @property
-    def cube(self) -> int:
-        """How many coordinates searches step in."""
-
-    def free_columns(self, x: Tensor) -> Columns:
-        """The columns of designs (... x d) by name."""
-
-    def free_numbers(self) -> Mapping[str, int]:
-        """The coordinates of the numbers that descent may move, by name."""
-
-    def free_from_cube(self, u: Tensor) -> Tensor:
-        """A point of the cube as a design."""
-
-    def free_filling(self, u: Tensor) -> Tensor:
-        """Uniform points of the cube as designs that fill the space."""
-
-    def free_stepped(self, x: Tensor, step: Tensor) -> Tensor:
-        """Designs (... x d) after a step of a random walk in the cube (... x cube)."""
-
-    def free_project(self, x: Tensor) -> Tensor:
-        """The nearest design."""
-
-    def free_clamp(self, x: Tensor) -> Tensor:
-        """Numbers within their bounds."""
-
-    def to_cube(self, x: Tensor) -> Tensor:
-        """A design as a point of the cube."""
-
-    def to_unit(self, x: Tensor) -> Tensor:
-        """A design in the unit cube of the model."""
-
-    def from_unit_slope(self, x: Tensor) -> Tensor:
-        """How fast coordinates change with those of the unit cube: ... x d."""
+    def cube(self) -> int: ...
+    def free_columns(self, x: Tensor) -> Columns: ...
+    def free_numbers(self) -> Mapping[str, int]: ...
+    def free_from_cube(self, u: Tensor) -> Tensor: ...
+    def free_filling(self, u: Tensor) -> Tensor: ...
+    def free_stepped(self, x: Tensor, step: Tensor) -> Tensor: ...
+    def free_project(self, x: Tensor) -> Tensor: ...
+    def free_clamp(self, x: Tensor) -> Tensor: ...
+    def to_cube(self, x: Tensor) -> Tensor: ...
+    def to_unit(self, x: Tensor) -> Tensor: ...
+    def from_unit_slope(self, x: Tensor) -> Tensor: ...
 
 
 @dataclass(frozen=True)
@@ -204,7 +183,7 @@ class DesignTest:
 class FeasibleSet:
     """The designs of a space that satisfy its conditions, and that pass a test, if there is one."""
 
-    def __init__(self, space: Unconstrained, conditions: Conditions, test: "DesignTest | None" = None) -> None:
+    def __init__(self, space: _Unconstrained, conditions: Conditions, test: "DesignTest | None" = None) -> None:
         self.space, self.conditions, self.test = space, conditions, test
         found = self._first() if test is None else test.known
         if not len(found):

@@ -73,8 +73,6 @@ class Straight:
 class Coordinates(ABC):
     """Some coordinates of a design, and what values they may have."""
 
-    size: int
-    scales: tuple[int, ...]
     bounds: Tensor
     """The smallest and the largest value of each coordinate: 2 x width."""
 
@@ -86,21 +84,31 @@ class Coordinates(ABC):
         """How many coordinates it has."""
         return self.bounds.shape[-1]
 
+    @cached_property
+    def size(self) -> int:
+        """How many coordinates searches step in."""
+        return self.width
+
+    @cached_property
+    def scales(self) -> tuple[int, ...]:
+        """Which of its own length scales belongs to each coordinate."""
+        return tuple(range(self.width))
+
     def weights(self, power: float) -> Tensor:
         """What coordinates count for in distances between designs (the l1 or l2 norm): width."""
         return torch.ones(self.width, dtype=torch.float64)
 
-    @abstractmethod
     def to_cube(self, x: Tensor) -> Tensor:
         """Coordinates ... x width to the cube of a search: ... x size."""
+        return self.unit(x)
 
-    @abstractmethod
     def from_cube(self, u: Tensor) -> Tensor:
         """The inverse; whole numbers and steps come out relaxed, everything else as it can be run: ... x width."""
+        return self.unit.back(u)
 
-    @abstractmethod
     def filling(self, u: Tensor) -> Tensor:
         """Uniform points of the cube to values that have equal shares: ... x width."""
+        return self.from_cube(u)
 
     def stepped(self, x: Tensor, step: Tensor) -> Tensor:
         """Coordinates ... x width after a step of a random walk in the cube (... x size), reflected at its faces.
@@ -138,16 +146,6 @@ class Numbers(Coordinates):
         self.on_grid = steps > 0
         self.grid = torch.where(self.on_grid, steps, 1.0)
         self.any_grid = bool(self.on_grid.any())
-        self.size = self.width
-        self.scales = tuple(range(self.width))
-
-    def to_cube(self, x: Tensor) -> Tensor:
-        """From the smallest value, 0, to the largest, 1."""
-        return self.unit(x)
-
-    def from_cube(self, u: Tensor) -> Tensor:
-        """The inverse of `to_cube`."""
-        return self.unit.back(u)
 
     def filling(self, u: Tensor) -> Tensor:
         """Values on a grid get equal shares, logarithmic ones shares by their ratios."""
@@ -217,10 +215,6 @@ class Held(Coordinates):
         """The value."""
         return self.row.to(u).expand(*u.shape[:-1], -1)
 
-    def filling(self, u: Tensor) -> Tensor:
-        """The value."""
-        return self.from_cube(u)
-
     def project(self, x: Tensor) -> Tensor:
         """The value."""
         return self.row.to(x).expand(x.shape)
@@ -273,10 +267,6 @@ class ValueTable(Coordinates):
     def _cell(self, u: Tensor) -> Tensor:
         return (u.detach()[..., 0] * len(self.rows)).long().clamp(0, len(self.rows) - 1)
 
-    def filling(self, u: Tensor) -> Tensor:
-        """All values have equal shares."""
-        return self.from_cube(u)
-
     def project(self, x: Tensor) -> Tensor:
         """The nearest value."""
         return self.rows.to(x)[self.index(x)]
@@ -302,13 +292,7 @@ class Simplex(Coordinates):
         self.bounds = torch.tensor([list(low), list(high)], dtype=torch.float64).clamp_max(total)
         self.unit = Straight.over(self.bounds, torch.zeros(len(low), dtype=torch.bool))
         self._total = total
-        self.size = self.width
         self._at_most = at_most if at_most is not None and at_most < self.width else None
-        self.scales = tuple(range(self.width))
-
-    def to_cube(self, x: Tensor) -> Tensor:
-        """From the smallest amount, 0, to the largest, 1."""
-        return self.unit(x)
 
     def from_cube(self, u: Tensor) -> Tensor:
         """The nearest amounts that add up."""

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from hentropy.core.given import is_finite, is_number
 from hentropy.core.spaces.coordinates import Straight, ValueTable
 from hentropy.core.spaces.evaluation import Categories
 from hentropy.core.spaces.parameters import LEAST_LOG, OFF_GRID, Field, Parameter, check_unit, nearest, written
+from hentropy.core.spaces.tables import DataFrameLike
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
@@ -34,25 +35,6 @@ def options_of(what: str, options: Any) -> tuple[Any, ...]:
             raise InputError(f"the {what} must differ, got {written(option)} twice")
         seen[written(option)] = option
     return found
-
-
-@runtime_checkable
-class DataFrameLike(Protocol):
-    """Columns with names, such as a DataFrame."""
-
-    @property
-    def columns(self) -> Any:
-        """The names of the columns."""
-
-    @property
-    def index(self) -> Any:
-        """The names of the rows."""
-
-    def __getitem__(self, name: Any) -> Any:
-        """A column."""
-
-    def to_numpy(self) -> Any:
-        """The values: m x d."""
 
 
 class OneOf(Parameter):
