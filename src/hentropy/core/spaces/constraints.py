@@ -27,22 +27,22 @@ from hentropy.lazy import Tensor, torch
 Condition = str | Callable[[Mapping[str, Any]], Any]
 """An expression, or a function of the columns (numbers as tensors, options as arrays): which designs are feasible."""
 
-SWEEPS, MOST_SWEEPS = 6, 60
+DESCENT_SWEEPS, MAX_SWEEPS = 6, 60
 """How often all linear conditions are visited: at a step of descent, and at its end."""
 
-INSIDE = 1e-7
+STRICT_MARGIN = 1e-7
 """Strict conditions are met by so much, in units of the range of the numbers."""
 
-HALVINGS, FEW_HALVINGS = 24, 8
+BISECTIONS, DESCENT_BISECTIONS = 24, 8
 """Bisection steps towards a feasible design: at the end, and during descent."""
 
-FIRST_DRAWN, MOST_DRAWN, ANCHORS = 2**11, 2**16, 512
+SAMPLES_AT_ONCE, MAX_SAMPLES, MAX_ANCHORS = 2**11, 2**16, 512
 """Points of the whole space that are tried for feasible ones: at first, and at most; and how many of them are kept."""
 
-RARE = 0.01
+RARE_SHARE = 0.01
 """Where fewer points than this are feasible, samples walk from feasible designs instead of waiting for luck."""
 
-WALK, BURN_IN, FEW = 24, 300, 64
+WALK_STEPS, BURN_IN_STEPS, FEW_ANCHORS = 24, 300, 64
 """Steps between two samples of a walk, and before the first, where it begins from fewer than this many designs."""
 
 
@@ -84,7 +84,7 @@ class Conditions:
                 raise InputError(f"a condition must be a text such as 'a + b <= 1', or a function, got {condition!r}")
         return cls(tuple(given), known, kinds)
 
-    def some(self, which: Sequence[int]) -> "Conditions":
+    def subset(self, which: Sequence[int]) -> "Conditions":
         """Some of them."""
         return Conditions(tuple(self.given[i] for i in which), self.tables, self.kinds)
 
@@ -93,21 +93,21 @@ class Conditions:
         return tuple(parse(condition) if isinstance(condition, str) else condition for condition in self.given)
 
     @cached_property
-    def clauses(self) -> tuple[Linear, ...]:
-        """All linear ones."""
-        found: list[Linear] = []
-        for condition in self._parsed:
-            if isinstance(condition, Expression):
-                found += linear(condition, lambda name: self.kinds[name] is None) or ()
-        return tuple(clause for clause in found if clause.terms)
+    def _linear(self) -> list[tuple[Linear, ...] | None]:
+        return [
+            linear(condition, lambda name: self.kinds[name] is None) if isinstance(condition, Expression) else None
+            for condition in self._parsed
+        ]
 
     @cached_property
+    def clauses(self) -> tuple[Linear, ...]:
+        """All linear ones."""
+        return tuple(clause for clauses in self._linear for clause in clauses or () if clause.terms)
+
+    @property
     def all_linear(self) -> bool:
         """Whether there are no others."""
-        return all(
-            isinstance(condition, Expression) and linear(condition, lambda name: self.kinds[name] is None) is not None
-            for condition in self._parsed
-        )
+        return None not in self._linear
 
     def each(self, columns: Columns) -> Tensor:
         """Which conditions hold: ... x conditions."""
@@ -124,7 +124,7 @@ class Conditions:
         if isinstance(condition, Expression):
             return evaluate(condition, columns, self.tables)
         first = next(iter(columns.values())).values
-        given = {name: _seen(column) for name, column in columns.items()}
+        given = {name: _for_function(column) for name, column in columns.items()}
         try:
             found = torch.as_tensor(condition(given)).to(torch.bool)
             return found.to(first.device).expand(first.shape)
@@ -145,7 +145,7 @@ class Conditions:
         return torch.stack(list(torch.broadcast_tensors(*parts))).sum(0)
 
 
-def _seen(column: ParameterColumn) -> Any:
+def _for_function(column: ParameterColumn) -> Any:
     """A column as functions get it."""
     if column.levels is None:
         return column.values
@@ -188,9 +188,9 @@ class FeasibleSet:
         found = self._first() if test is None else test.known
         if not len(found):
             raise InputError(self._clash())
-        self.anchors = found[:ANCHORS]
-        if len(found) < FEW:
-            self.anchors = torch.cat([found, self._walked(ANCHORS - len(found), seed=0, burn_in=BURN_IN)])
+        self.anchors = found[:MAX_ANCHORS]
+        if len(found) < FEW_ANCHORS:
+            self.anchors = torch.cat([found, self._walked(MAX_ANCHORS - len(found), seed=0, burn_in=BURN_IN_STEPS)])
 
     def holds(self, x: Tensor) -> Tensor:
         """Whether designs (... x d) satisfy all conditions, and pass the test: ... ."""
@@ -202,12 +202,12 @@ class FeasibleSet:
     def _first(self) -> Tensor:
         """Feasible designs to begin with: m x d, none where none were found."""
         filling = torch.quasirandom.SobolEngine(self.space.cube, scramble=True, seed=0) if self.space.cube else None
-        drawn = torch.zeros(1, 0, dtype=torch.float64) if filling is None else filling.draw(FIRST_DRAWN).double()
+        drawn = torch.zeros(1, 0, dtype=torch.float64) if filling is None else filling.draw(SAMPLES_AT_ONCE).double()
         designs = self.space.free_filling(drawn)
         found = designs[self.holds(designs)]
         if len(found):
             return found
-        moved = self.space.free_project(self._onto_linear(designs, MOST_SWEEPS))
+        moved = self.space.free_project(self._onto_linear(designs, MAX_SWEEPS))
         found = moved[self.holds(moved)]
         return found if len(found) else self._descended(designs)
 
@@ -220,7 +220,7 @@ class FeasibleSet:
             u = self.space.to_cube(at)
             noise = torch.randn(16, *u.shape, generator=generator, dtype=torch.float64)
             tried = self.space.free_project(
-                self._onto_linear(self.space.free_from_cube((u + step * noise).clamp(0.0, 1.0)), SWEEPS)
+                self._onto_linear(self.space.free_from_cube((u + step * noise).clamp(0.0, 1.0)), DESCENT_SWEEPS)
             )
             found = tried.flatten(0, 1)[self.holds(tried.flatten(0, 1))]
             if len(found):
@@ -246,7 +246,7 @@ class FeasibleSet:
 
     def _possible(self, which: Sequence[int]) -> bool:
         trial = FeasibleSet.__new__(FeasibleSet)
-        trial.space, trial.conditions, trial.test = self.space, self.conditions.some(which), None
+        trial.space, trial.conditions, trial.test = self.space, self.conditions.subset(which), None
         return bool(len(trial._first()))
 
     def idle(self) -> list[str]:
@@ -273,7 +273,7 @@ class FeasibleSet:
         for _ in range(sweeps):
             slope = self.space.from_unit_slope(x.detach())
             scaled = A * slope.unsqueeze(-2)  # how much a left side changes along each axis of the unit cube
-            margin = c + strict * INSIDE * scaled.norm(dim=-1)
+            margin = c + strict * STRICT_MARGIN * scaled.norm(dim=-1)
             with torch.no_grad():
                 over = (A @ x.unsqueeze(-1)).squeeze(-1) + margin
                 violated = torch.where(equal, over.abs() > 1e-12, over > 0.0).flatten(0, -2).any(0).tolist()
@@ -301,19 +301,19 @@ class FeasibleSet:
 
     def from_cube(self, u: Tensor) -> Tensor:
         """A point of the cube as a feasible design, differentiable where the numbers move: ... x d."""
-        x = self._onto_linear(self.space.free_from_cube(u), SWEEPS)
+        x = self._onto_linear(self.space.free_from_cube(u), DESCENT_SWEEPS)
         bends = self.test is not None or not self.conditions.all_linear
-        return self._drawn_back(x, rounded=False) if bends else x
+        return self._backtracked(x, rounded=False) if bends else x
 
     def project(self, x: Tensor) -> Tensor:
         """The nearest design that satisfies all conditions, or one near it: ... x d."""
         free = self.space.free_project(x)
         if bool(self.holds(free.detach()).all()):
             return free
-        moved = self.space.free_project(self._onto_linear(free, MOST_SWEEPS))
-        return self._drawn_back(moved, rounded=True)
+        moved = self.space.free_project(self._onto_linear(free, MAX_SWEEPS))
+        return self._backtracked(moved, rounded=True)
 
-    def _drawn_back(self, x: Tensor, rounded: bool) -> Tensor:
+    def _backtracked(self, x: Tensor, rounded: bool) -> Tensor:
         """Designs (... x d), those that are infeasible on the way to a feasible one as far as needed."""
         flat = x.reshape(-1, x.shape[-1])
         with torch.no_grad():
@@ -325,7 +325,7 @@ class FeasibleSet:
             start = self.space.to_cube(anchors[near])
             end = self.space.to_cube(outside)
             low, length = torch.zeros_like(end[:, :1]), 1.0
-            for _ in range((HALVINGS if rounded else FEW_HALVINGS) // 2):
+            for _ in range((BISECTIONS if rounded else DESCENT_BISECTIONS) // 2):
                 # bisection by two steps at once: three points in one call cost hardly more than one
                 length /= 4.0
                 at = low + length * torch.arange(1, 4).view(3, 1, 1).to(low)
@@ -337,12 +337,12 @@ class FeasibleSet:
             back = torch.where(low > 0, self.space.free_project(back), anchors[near])
         return flat.index_put((bad,), back).reshape(x.shape)
 
-    def only(self, moved: Tensor, x: Tensor) -> Tensor:
+    def repaired(self, moved: Tensor, x: Tensor) -> Tensor:
         """Designs ... x N x d, infeasible ones mended by their numbers, or else replaced by x (... x d)."""
         flat = moved.reshape(-1, moved.shape[-1])
         good = self.holds(flat)
         if not bool(good.all()):
-            mended = self.space.free_project(self._onto_linear(flat, MOST_SWEEPS))
+            mended = self.space.free_project(self._onto_linear(flat, MAX_SWEEPS))
             usable = self.holds(mended).unsqueeze(-1)
             instead = torch.where(usable, mended, x.unsqueeze(-2).expand(moved.shape).reshape(flat.shape))
             flat = torch.where(good.unsqueeze(-1), flat, instead)
@@ -352,12 +352,12 @@ class FeasibleSet:
         """Feasible designs that fill what the conditions leave: count x d, the first ones the same for any count."""
         engine = torch.quasirandom.SobolEngine(self.space.cube, scramble=True, seed=seed)
         found, drawn = self.anchors[:0], 0
-        while len(found) < count and drawn < MOST_DRAWN:
-            u = engine.draw(FIRST_DRAWN, dtype=torch.float64).clamp(1e-9, 1 - 1e-9)
+        while len(found) < count and drawn < MAX_SAMPLES:
+            u = engine.draw(SAMPLES_AT_ONCE, dtype=torch.float64).clamp(1e-9, 1 - 1e-9)
             designs = self.space.free_filling(u)
             found = torch.cat([found, designs[self.holds(designs)]])
-            drawn += FIRST_DRAWN
-            if len(found) < RARE * drawn:
+            drawn += SAMPLES_AT_ONCE
+            if len(found) < RARE_SHARE * drawn:
                 return self._walked(count, seed)
         return found[:count] if len(found) >= count else torch.cat([found, self._walked(count - len(found), seed)])
 
@@ -371,7 +371,7 @@ class FeasibleSet:
         at = self.anchors[torch.randint(len(self.anchors), (chains,), generator=generator)]
         found: list[Tensor] = []
         while len(found) * chains < count:
-            for _ in range(WALK if found else WALK + burn_in):
+            for _ in range(WALK_STEPS if found else WALK_STEPS + burn_in):
                 u = self.space.to_cube(at)
                 length = 10.0 ** (-3.0 * torch.rand(chains, 1, generator=generator, dtype=torch.float64))
                 noise = length * torch.randn(u.shape, generator=generator, dtype=torch.float64)
@@ -380,7 +380,7 @@ class FeasibleSet:
                 either = torch.rand(chains, 1, generator=generator) < 0.5
                 tried = self.space.free_stepped(at, torch.where(either, noise, along))
                 if any(clause.equal for clause in self.conditions.clauses):
-                    tried = self._onto_linear(tried, SWEEPS)
+                    tried = self._onto_linear(tried, DESCENT_SWEEPS)
                 tried = self.space.free_project(tried)
                 at = torch.where(self.holds(tried).unsqueeze(-1), tried, at)
             found.append(at)

@@ -19,15 +19,15 @@ from functools import cached_property
 from hentropy.core.spaces.uniform_parts import UniformParts
 from hentropy.lazy import Tensor, torch
 
-MOST_VALUES = 20_000
+MAX_LISTED_DESIGNS = 20_000
 """This many designs are listed where they are finitely many; more are searched."""
 
-MOST_STEPS = 8
+MAX_LEVELS_EXCHANGED = 8
 """Of ordered values with more, only the next ones are neighbours."""
 
 
 @dataclass(frozen=True)
-class Straight:
+class UnitScaling:
     """Coordinates (... x d) to the unit cube: (x - origin) / width, of logarithms where `log` says so."""
 
     origin: Tensor
@@ -35,13 +35,13 @@ class Straight:
     log: Tensor
 
     @classmethod
-    def over(cls, bounds: Tensor, log: Tensor) -> "Straight":
+    def over(cls, bounds: Tensor, log: Tensor) -> "UnitScaling":
         """From the smallest value, 0, to the largest, 1 (bounds 2 x d); of width 1 where nothing varies."""
         low, high = torch.where(log, torch.where(log, bounds, 1.0).clamp_min(1e-300).log(), bounds)
         return cls(low, torch.where(high > low, high - low, 1.0), log)
 
     @classmethod
-    def joined(cls, parts: Sequence["Straight"]) -> "Straight":
+    def joined(cls, parts: Sequence["UnitScaling"]) -> "UnitScaling":
         """Several side by side."""
         return cls(*(torch.cat(each) for each in zip(*((p.origin, p.width, p.log) for p in parts), strict=True)))
 
@@ -76,7 +76,7 @@ class Coordinates(ABC):
     bounds: Tensor
     """The smallest and the largest value of each coordinate: 2 x width."""
 
-    unit: "Straight"
+    unit: "UnitScaling"
     """How coordinates enter the unit cube of the model."""
 
     @property
@@ -141,7 +141,7 @@ class Numbers(Coordinates):
 
     def __init__(self, low: Sequence[float], high: Sequence[float], log: Sequence[bool], grid: Sequence[float]) -> None:
         self.bounds = torch.tensor([list(low), list(high)], dtype=torch.float64)
-        self.unit = Straight.over(self.bounds, torch.tensor(list(log)))
+        self.unit = UnitScaling.over(self.bounds, torch.tensor(list(log)))
         steps = torch.tensor(list(grid), dtype=torch.float64)
         self.on_grid = steps > 0
         self.grid = torch.where(self.on_grid, steps, 1.0)
@@ -181,7 +181,7 @@ class Numbers(Coordinates):
             return None
         low, high = self.bounds
         counts = ((high - low) / self.grid).round().add(1).long().tolist()
-        if math.prod(counts) > MOST_VALUES:
+        if math.prod(counts) > MAX_LISTED_DESIGNS:
             return None
         axes = [start + step * torch.arange(n) for start, step, n in zip(low, self.grid, counts, strict=True)]
         return torch.cartesian_prod(*axes).reshape(-1, self.width).to(torch.float64)
@@ -235,7 +235,7 @@ class ValueTable(Coordinates):
     `unit` says how the model sees the coordinates; `ordered` values have only the next ones as neighbours.
     """
 
-    def __init__(self, rows: Tensor, unit: "Straight", scales: Sequence[int], ordered: bool) -> None:
+    def __init__(self, rows: Tensor, unit: "UnitScaling", scales: Sequence[int], ordered: bool) -> None:
         self.rows, self.unit, self._ordered = rows, unit, ordered
         self.bounds = torch.stack([rows.min(0).values, rows.max(0).values])
         self.size, self.scales = 1, tuple(scales)
@@ -279,7 +279,7 @@ class ValueTable(Coordinates):
     def neighbours(self, x: Tensor) -> Tensor:
         """All values, or the next ones of many that have an order."""
         m, rows = len(self.rows), self.rows.to(x)
-        if not self._ordered or m <= MOST_STEPS:
+        if not self._ordered or m <= MAX_LEVELS_EXCHANGED:
             return rows.expand(*x.shape[:-1], m, self.width)
         steps = torch.tensor([-2, -1, 1, 2], device=x.device)
         return rows[(self.index(x).unsqueeze(-1) + steps).clamp(0, m - 1)]
@@ -290,7 +290,7 @@ class Simplex(Coordinates):
 
     def __init__(self, low: Sequence[float], high: Sequence[float], total: float, at_most: int | None) -> None:
         self.bounds = torch.tensor([list(low), list(high)], dtype=torch.float64).clamp_max(total)
-        self.unit = Straight.over(self.bounds, torch.zeros(len(low), dtype=torch.bool))
+        self.unit = UnitScaling.over(self.bounds, torch.zeros(len(low), dtype=torch.bool))
         self._total = total
         self._at_most = at_most if at_most is not None and at_most < self.width else None
 
@@ -364,16 +364,16 @@ class Simplex(Coordinates):
             kept.scatter_(-1, order, True)
             low, high = torch.where(kept, low, 0.0), torch.where(kept, high, 0.0)
         with torch.no_grad():
-            turns = torch.cat([x - low, x - high], -1).sort(-1).values  # ... x 2m
-            moved = torch.maximum(x.unsqueeze(-2) - turns.unsqueeze(-1), low.unsqueeze(-2))
+            breakpoints = torch.cat([x - low, x - high], -1).sort(-1).values  # ... x 2m
+            moved = torch.maximum(x.unsqueeze(-2) - breakpoints.unsqueeze(-1), low.unsqueeze(-2))
             sums = torch.minimum(moved, high.unsqueeze(-2))
-            past = (sums.sum(-1) >= self._total).sum(-1, keepdim=True).clamp(1, turns.shape[-1] - 1)  # s falls with t
-            middle = 0.5 * (turns.gather(-1, past - 1) + turns.gather(-1, past))
+            past = (sums.sum(-1) >= self._total).sum(-1, keepdim=True).clamp(1, 2 * self.width - 1)  # s falls with t
+            middle = 0.5 * (breakpoints.gather(-1, past - 1) + breakpoints.gather(-1, past))
             moved = x - middle
             free = (moved > low) & (moved < high)
-            settled = torch.where(free, 0.0, torch.minimum(torch.maximum(moved, low), high)).sum(-1, keepdim=True)
+            at_bounds = torch.where(free, 0.0, torch.minimum(torch.maximum(moved, low), high)).sum(-1, keepdim=True)
         count = free.sum(-1, keepdim=True)
-        t = (torch.where(free, x, 0.0).sum(-1, keepdim=True) + settled - self._total) / count.clamp_min(1)
+        t = (torch.where(free, x, 0.0).sum(-1, keepdim=True) + at_bounds - self._total) / count.clamp_min(1)
         t = torch.where(count > 0, t, middle)
         return torch.minimum(torch.maximum(x - t, low), high)
 

@@ -20,13 +20,13 @@ from hentropy.core.spaces.expressions import (
     Name,
     Operation,
     chain,
-    joined,
+    connected,
     names,
     tables_used,
 )
 from hentropy.lazy import Tensor, torch
 
-MOST = 256
+MAX_CLAUSES = 256
 """Clauses that a sum of maxima, or an `or`, may have: their number grows exponentially with the text."""
 
 ZERO, ONE = Literal(0.0), Literal(1.0)
@@ -103,7 +103,9 @@ class _Reader:
         if sign in (">", ">="):
             above, below = below, above
         strict = sign in ("<", ">")
-        return _marked(above, strict), _marked(below, not strict)
+        return above and [replace(p, strict=strict) for p in above], below and [
+            replace(p, strict=not strict) for p in below
+        ]
 
     def pieces(self, e: Expression) -> tuple[Clauses, Clauses]:
         """A number, and its negative, as the largest of some pieces."""
@@ -146,29 +148,23 @@ def _both(a: Clauses, b: Clauses) -> Clauses:
 
 def _either(a: Clauses, b: Clauses) -> Clauses:
     """One or the other: each clause of one beside each of the other, of which only one may have numbers."""
-    if a is None or b is None or len(a) * len(b) > MOST:
+    if a is None or b is None or len(a) * len(b) > MAX_CLAUSES:
         return None
-    pairs = [(q, p) if _numberless(p) else (p, q) for p in a for q in b]
-    return (
-        [replace(p, guard=_or(p.guard, q.guard)) for p, q in pairs] if all(_numberless(q) for _, q in pairs) else None
-    )
+    pairs = [(q, p) if _is_guard(p) else (p, q) for p in a for q in b]
+    return [replace(p, guard=_or(p.guard, q.guard)) for p, q in pairs] if all(_is_guard(q) for _, q in pairs) else None
 
 
-def _numberless(clause: Linear) -> bool:
+def _is_guard(clause: Linear) -> bool:
     return not clause.terms and clause.constant == ONE
 
 
-def _marked(pieces: Clauses, strict: bool) -> Clauses:
-    return None if pieces is None else [replace(piece, strict=strict) for piece in pieces]
-
-
 def _guarded(pieces: Clauses, guard: Expression) -> Clauses:
-    return None if pieces is None else [replace(piece, guard=_or(piece.guard, guard)) for piece in pieces]
+    return pieces and [replace(piece, guard=_or(piece.guard, guard)) for piece in pieces]
 
 
 def _sum(a: Clauses, b: Clauses) -> Clauses:
     """The pieces of a sum: each of one and each of the other."""
-    if a is None or b is None or len(a) * len(b) > MOST:
+    if a is None or b is None or len(a) * len(b) > MAX_CLAUSES:
         return None
     found = []
     for p in a:
@@ -202,7 +198,7 @@ def _scaled(pair: tuple[Clauses, Clauses], factor: tuple[str, Expression]) -> tu
 
 
 def _or(a: Expression | None, b: Expression | None) -> Expression | None:
-    return joined("or", (a, b)) if a and b else a or b
+    return connected("or", (a, b)) if a and b else a or b
 
 
 def _not(e: Expression) -> Expression:

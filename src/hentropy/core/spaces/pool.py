@@ -11,7 +11,7 @@ from hentropy.core.spaces.constraints import Conditions
 from hentropy.core.spaces.evaluation import Categories, ParameterColumn
 from hentropy.core.spaces.first_designs import uses_of
 from hentropy.core.spaces.options import Choice, Levels
-from hentropy.core.spaces.parameters import LEAST_LOG, Number, Parameter, check_unit, nearest
+from hentropy.core.spaces.parameters import MIN_LOG_BOUND, Number, Parameter, check_unit, nearest
 from hentropy.core.spaces.rows import RowIndex
 from hentropy.core.spaces.space import DesignSpace, Params, check_shared, sobol
 from hentropy.core.spaces.tables import columns_of
@@ -201,9 +201,9 @@ class Pool(DesignSpace):
         ]
         made = Pool.among(space, torch.cat(parts, -1))
         made.same_in_batch = self.same_in_batch
-        return made._known_as(self, range(len(own)))
+        return made._with_labels_of(self, range(len(own)))
 
-    def _known_as(self, whole: "Pool", positions: Sequence[int]) -> "Pool":
+    def _with_labels_of(self, whole: "Pool", positions: Sequence[int]) -> "Pool":
         """Itself, with the ids and other columns of those rows of a pool from which its own come."""
         self.id, self.ignored, self.names, self.tables = whole.id, whole.ignored, whole.names, whole.tables
         self.all_tables = {**self.all_tables, **whole.all_tables}
@@ -225,7 +225,7 @@ class Pool(DesignSpace):
             raise InputError(f"no design of the pool has {values}")
         found = Pool.among(self, self._points[positions])
         found.same_in_batch = tuple(name for name in self.same_in_batch if name not in values)
-        return found._known_as(self, positions.tolist())
+        return found._with_labels_of(self, positions.tolist())
 
     def with_plates(self, count: int, taken: Tensor) -> tuple["Pool", int]:
         """The rows not taken (p x d) for which enough others have the same shared values, and how many are enough."""
@@ -280,7 +280,7 @@ class Pool(DesignSpace):
             return super().encode_many(designs)
         modelled = [field.name for field in self.fields]
         if self.id is not None and all(isinstance(params, Mapping) and self.id in params for params in designs):
-            return torch.stack([self._points[self._known(params)] for params in designs])
+            return torch.stack([self._points[self._row_with_id(params)] for params in designs])
         plain = [
             {name: value for name, value in params.items() if name in modelled or name not in self.names}
             if isinstance(params, Mapping)
@@ -289,7 +289,7 @@ class Pool(DesignSpace):
         ]
         return super().encode_many(plain)
 
-    def _known(self, params: Mapping[str, Any]) -> int:
+    def _row_with_id(self, params: Mapping[str, Any]) -> int:
         """The row with an id; other values that are given must be those of the row."""
         value = params[self.id or ""]
         value = value.item() if isinstance(value, np.generic) else value
@@ -312,7 +312,7 @@ class Pool(DesignSpace):
         row = self.encode(params)
         if self.id is None or self.id not in params:
             return self.decode(row)
-        position = self._known(params)
+        position = self._row_with_id(params)
         return {**self.decode(row), **{name: column[position] for name, column in self.shown.items()}}
 
     def decode(self, row: Tensor) -> Params:
@@ -363,7 +363,7 @@ def _parameter(
             f"row {row} of the pool has the value {values[row]} in column {name}; drop that row, or the column"
             f" with ignore=[{name!r}]"
         )
-    if log and values.min() < LEAST_LOG:
+    if log and values.min() < MIN_LOG_BOUND:
         row = int(values.argmin())
         raise InputError(
             f"column {name} is in log, but row {row} of the pool has the value {values[row]} there; its values must"
