@@ -27,7 +27,7 @@ MAX_LEVELS_EXCHANGED = 8
 
 
 @dataclass(frozen=True)
-class UnitScaling:
+class Straight:
     """Coordinates (... x d) to the unit cube: (x - origin) / width, of logarithms where `log` says so."""
 
     origin: Tensor
@@ -35,13 +35,13 @@ class UnitScaling:
     log: Tensor
 
     @classmethod
-    def over(cls, bounds: Tensor, log: Tensor) -> "UnitScaling":
+    def over(cls, bounds: Tensor, log: Tensor) -> "Straight":
         """From the smallest value, 0, to the largest, 1 (bounds 2 x d); of width 1 where nothing varies."""
         low, high = torch.where(log, torch.where(log, bounds, 1.0).clamp_min(1e-300).log(), bounds)
         return cls(low, torch.where(high > low, high - low, 1.0), log)
 
     @classmethod
-    def joined(cls, parts: Sequence["UnitScaling"]) -> "UnitScaling":
+    def joined(cls, parts: Sequence["Straight"]) -> "Straight":
         """Several side by side."""
         return cls(*(torch.cat(each) for each in zip(*((p.origin, p.width, p.log) for p in parts), strict=True)))
 
@@ -76,7 +76,7 @@ class Coordinates(ABC):
     bounds: Tensor
     """The smallest and the largest value of each coordinate: 2 x width."""
 
-    unit: "UnitScaling"
+    unit: "Straight"
     """How coordinates enter the unit cube of the model."""
 
     @property
@@ -141,7 +141,7 @@ class Numbers(Coordinates):
 
     def __init__(self, low: Sequence[float], high: Sequence[float], log: Sequence[bool], grid: Sequence[float]) -> None:
         self.bounds = torch.tensor([list(low), list(high)], dtype=torch.float64)
-        self.unit = UnitScaling.over(self.bounds, torch.tensor(list(log)))
+        self.unit = Straight.over(self.bounds, torch.tensor(list(log)))
         steps = torch.tensor(list(grid), dtype=torch.float64)
         self.on_grid = steps > 0
         self.grid = torch.where(self.on_grid, steps, 1.0)
@@ -235,7 +235,7 @@ class ValueTable(Coordinates):
     `unit` says how the model sees the coordinates; `ordered` values have only the next ones as neighbours.
     """
 
-    def __init__(self, rows: Tensor, unit: "UnitScaling", scales: Sequence[int], ordered: bool) -> None:
+    def __init__(self, rows: Tensor, unit: "Straight", scales: Sequence[int], ordered: bool) -> None:
         self.rows, self.unit, self._ordered = rows, unit, ordered
         self.bounds = torch.stack([rows.min(0).values, rows.max(0).values])
         self.size, self.scales = 1, tuple(scales)
@@ -290,7 +290,7 @@ class Simplex(Coordinates):
 
     def __init__(self, low: Sequence[float], high: Sequence[float], total: float, at_most: int | None) -> None:
         self.bounds = torch.tensor([list(low), list(high)], dtype=torch.float64).clamp_max(total)
-        self.unit = UnitScaling.over(self.bounds, torch.zeros(len(low), dtype=torch.bool))
+        self.unit = Straight.over(self.bounds, torch.zeros(len(low), dtype=torch.bool))
         self._total = total
         self._at_most = at_most if at_most is not None and at_most < self.width else None
 

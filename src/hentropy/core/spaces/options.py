@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hentropy.core.given import is_finite, is_number
-from hentropy.core.spaces.coordinates import UnitScaling, ValueTable
+from hentropy.core.spaces.coordinates import Straight, ValueTable
 from hentropy.core.spaces.evaluation import Categories
 from hentropy.core.spaces.parameters import (
     GRID_TOLERANCE,
@@ -150,7 +150,7 @@ class Choice(OneOf):
             return None
         columns = self._informative
         rows = torch.cat([torch.eye(m), torch.tensor(columns, dtype=torch.float64).reshape(-1, m).T], -1)
-        unit = UnitScaling.over(torch.stack([rows.min(0).values, rows.max(0).values]), torch.zeros(len(rows.T)) > 0)
+        unit = Straight.over(torch.stack([rows.min(0).values, rows.max(0).values]), torch.zeros(len(rows.T)) > 0)
         # all descriptors together count as one coordinate: their number says nothing about how much they matter
         unit.width[m:] *= max(len(columns), 1) ** 0.5
         return ValueTable(rows, unit, [0] * m + [1] * len(columns), ordered=False)
@@ -268,7 +268,7 @@ class Levels(OneOf):
         named = not is_number(self.values[0])
         numbers = range(len(self.values)) if named else self.values
         rows = torch.tensor(list(numbers), dtype=torch.float64).unsqueeze(-1)
-        return ValueTable(rows, UnitScaling.over(rows[[0, -1]], torch.tensor([self.log])), [0], ordered=True)
+        return ValueTable(rows, Straight.over(rows[[0, -1]], torch.tensor([self.log])), [0], ordered=True)
 
     def coordinates(self) -> ValueTable | None:
         """One coordinate."""

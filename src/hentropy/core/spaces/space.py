@@ -14,7 +14,7 @@ from typing import Any
 
 from hentropy.core.given import is_number
 from hentropy.core.spaces.constraints import Condition, Conditions, DesignTest, FeasibleSet
-from hentropy.core.spaces.coordinates import MAX_LISTED_DESIGNS, Coordinates, UnitScaling, ValueTable, scales_of
+from hentropy.core.spaces.coordinates import MAX_LISTED_DESIGNS, Coordinates, Straight, ValueTable, scales_of
 from hentropy.core.spaces.evaluation import Categories, ParameterColumn, Tables
 from hentropy.core.spaces.first_designs import SAMPLES_PER_DESIGN, balanced_over_options
 from hentropy.core.spaces.options import Choice, OneOf, descriptor_tables
@@ -99,8 +99,8 @@ class DesignSpace(ABC):
         return self.free_neighbours(self.bounds[0]).shape[-2]
 
     @cached_property
-    def _unit(self) -> UnitScaling:
-        return UnitScaling.joined([block.unit for block in self._parts])
+    def _unit(self) -> Straight:
+        return Straight.joined([block.unit for block in self._parts])
 
     @property
     def points(self) -> Tensor | None:
