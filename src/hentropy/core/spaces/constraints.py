@@ -19,7 +19,7 @@ import numpy as np
 
 from hentropy.core.spaces.evaluation import Categories, Columns, ParameterColumn, Tables, check, evaluate, violation
 from hentropy.core.spaces.expressions import Expression, parse
-from hentropy.core.spaces.linear_constraints import Linear, linear
+from hentropy.core.spaces.linear_constraints import Clause, Clauses, half_spaces
 from hentropy.core.spaces.parameters import written
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
@@ -92,22 +92,12 @@ class Conditions:
     def _parsed(self) -> tuple[Expression | Callable[[Mapping[str, Any]], Any], ...]:
         return tuple(parse(condition) if isinstance(condition, str) else condition for condition in self.given)
 
-    @cached_property
-    def _linear(self) -> list[tuple[Linear, ...] | None]:
+    def half_spaces(self, columns: Columns) -> list[tuple[Condition | Expression, Clauses]]:
+        """Each of them as linear constraints at designs; None for those that are not linear, whatever the designs."""
         return [
-            linear(condition, lambda name: self.kinds[name] is None) if isinstance(condition, Expression) else None
-            for condition in self._parsed
+            (each, half_spaces(each, columns, self.tables) if isinstance(each, Expression) else None)
+            for each in self._parsed
         ]
-
-    @cached_property
-    def clauses(self) -> tuple[Linear, ...]:
-        """All linear ones."""
-        return tuple(clause for clauses in self._linear for clause in clauses or () if clause.terms)
-
-    @property
-    def all_linear(self) -> bool:
-        """Whether there are no others."""
-        return None not in self._linear
 
     def each(self, columns: Columns) -> Tensor:
         """Which conditions hold: ... x conditions."""
@@ -264,10 +254,9 @@ class FeasibleSet:
 
     def _onto_linear(self, x: Tensor, sweeps: int) -> Tensor:
         """Designs moved onto the linear conditions that they violate, one after the other, in the unit cube."""
-        clauses = self.conditions.clauses
-        if not clauses:
+        if not self._linear:
             return x
-        A, c = self._half_spaces(x)  # ... x clauses x d, ... x clauses
+        A, c, clauses = self._half_spaces(x)  # ... x clauses x d, ... x clauses
         strict = torch.tensor([clause.strict for clause in clauses], device=x.device)
         equal = torch.tensor([clause.equal for clause in clauses], device=x.device)
         for _ in range(sweeps):
@@ -287,23 +276,43 @@ class FeasibleSet:
             x = self.space.free_clamp(x)
         return x
 
-    def _half_spaces(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def _half_spaces(self, x: Tensor) -> tuple[Tensor, Tensor, list[Clause]]:
         """The linear conditions A v + c <= 0 for the options that designs (... x d) have: ... x clauses x d, and c."""
         numbers, columns = self.space.free_numbers(), self.space.free_columns(x.detach())
-        A = x.new_zeros(*x.shape[:-1], len(self.conditions.clauses), x.shape[-1])
+        found = [half_spaces(condition, columns, self.conditions.tables) or [] for condition in self._linear]
+        clauses = [clause for clauses in found for clause in clauses if clause.slopes]
+        A = x.new_zeros(*x.shape[:-1], len(clauses), x.shape[-1])
         c = x.new_zeros(A.shape[:-1])
-        for j, clause in enumerate(self.conditions.clauses):
-            coefficients, constant = clause.coefficients(columns, self.conditions.tables)
-            c[..., j] = constant
-            for name, value in coefficients.items():
-                A[..., j, numbers[name]] = value
-        return A, c
+        for j, clause in enumerate(clauses):
+            c[..., j] = clause.constant
+            for name, slope in clause.slopes.items():
+                A[..., j, numbers[name]] = slope
+            if clause.free is not None:
+                A[..., j, :].masked_fill_(clause.free.unsqueeze(-1), 0.0)
+                c[..., j].masked_fill_(clause.free, 0.0 if clause.equal else -1.0)
+        return A, c, clauses
+
+    @cached_property
+    def _clauses(self) -> list[tuple[Condition | Expression, Clauses]]:
+        """The conditions as linear constraints at some design."""
+        middle = torch.full((1, self.space.cube), 0.5, dtype=torch.float64)
+        return self.conditions.half_spaces(self.space.free_columns(self.space.free_filling(middle)))
+
+    @cached_property
+    def _linear(self) -> list[Expression]:
+        """The conditions that are linear in some numbers."""
+        linear = [condition for condition, found in self._clauses if any(clause.slopes for clause in found or ())]
+        return [condition for condition in linear if isinstance(condition, Expression)]
+
+    @cached_property
+    def _bends(self) -> bool:
+        """Whether something else than linear conditions is to be kept."""
+        return self.test is not None or any(found is None for _, found in self._clauses)
 
     def from_cube(self, u: Tensor) -> Tensor:
         """A point of the cube as a feasible design, differentiable where the numbers move: ... x d."""
         x = self._onto_linear(self.space.free_from_cube(u), DESCENT_SWEEPS)
-        bends = self.test is not None or not self.conditions.all_linear
-        return self._backtracked(x, rounded=False) if bends else x
+        return self._backtracked(x, rounded=False) if self._bends else x
 
     def project(self, x: Tensor) -> Tensor:
         """The nearest design that satisfies all conditions, or one near it: ... x d."""
@@ -379,7 +388,7 @@ class FeasibleSet:
                 along = (u[order] - u[order.roll(1)]) * 2.0 * torch.rand(chains, 1, generator=generator)
                 either = torch.rand(chains, 1, generator=generator) < 0.5
                 tried = self.space.free_stepped(at, torch.where(either, noise, along))
-                if any(clause.equal for clause in self.conditions.clauses):
+                if any(clause.equal for _, found in self._clauses for clause in found or ()):
                     tried = self._onto_linear(tried, DESCENT_SWEEPS)
                 tried = self.space.free_project(tried)
                 at = torch.where(self.holds(tried).unsqueeze(-1), tried, at)

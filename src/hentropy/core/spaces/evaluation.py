@@ -350,12 +350,12 @@ class _Designs:
                 (yes, no), (also, not_also) = violated[i], violated[i + 1]
                 same = torch.minimum(yes + also, no + not_also), torch.minimum(yes + not_also, no + also)
                 found.append(same if sign == "==" else same[::-1])
-                continue
-            gap = negation = torch.ones((), dtype=torch.float64, device=holds.device)
-            if a.is_floating_point():
+            elif a.is_floating_point():
                 known = (a - b).isfinite()
                 gap, negation = (torch.where(known, _gap(a, each, b), 1.0) for each in (sign, OPPOSITE[sign]))
-            found.append((torch.where(holds, 0.0, gap), torch.where(holds, negation, 0.0)))
+                found.append((torch.where(holds, 0.0, gap), torch.where(holds, negation, 0.0)))
+            else:
+                found.append(((~holds).double(), holds.double()))
         return found
 
 

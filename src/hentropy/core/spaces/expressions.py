@@ -7,6 +7,7 @@ no functions but those listed. `evaluation` says what a tree means, `linear_cons
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite
 from typing import NamedTuple, NoReturn
 
@@ -24,7 +25,7 @@ COMPARISONS = tuple(OPPOSITE)[:6]
 CHAINS = dict.fromkeys(COMPARISONS, COMPARE) | {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT}
 INFIX = CHAINS | {"if": IF, "or": OR, "and": AND, "in": COMPARE, "not in": COMPARE, "**": POWER}
 FUNCTIONS = ("abs", "min", "max", "exp", "log", "sqrt")
-RESERVED = ("and", "or", "not", "in", "not in", "if", "else", "True", "False")
+RESERVED = ("and", "or", "not", "in", "if", "else", "True", "False")
 REPLACEMENTS = {
     "=": "==", "=<": "<=", "=>": ">=", "<>": "!=", "\u2264": "<=", "\u2265": ">=", "\u2260": "!=", "is": "==",
     "!": "not", "&": "and", "&&": "and", "|": "or", "||": "or", "^": "**",
@@ -36,7 +37,7 @@ REPLACEMENTS = {
 TOKENS = re.compile(
     r"""(?P<space>\s+)
     | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
-    | (?P<word>not\s+in\b|[^\W\d]\w*)
+    | (?P<word>[^\W\d]\w*)
     | (?P<quoted>`(?:[^`]|``)+`)
     | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
     | (?P<sign>\*\*|<=|>=|==|!=|[-+*>()\[\],]|<(?!>)|/(?!/))
@@ -53,6 +54,11 @@ class Expression:
 
     def __str__(self) -> str:
         return _text(self, IF)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The parameters that occur."""
+        return frozenset(node.name for node, _ in _walk(self) if isinstance(node, Name))
 
     @property
     def is_condition(self) -> bool:
@@ -118,16 +124,6 @@ class Chain(Expression):
     def is_condition(self) -> bool:
         """A comparison is one."""
         return self.signs[0] in COMPARISONS
-
-
-def names(expression: Expression) -> frozenset[str]:
-    """The parameters that occur."""
-    return frozenset(node.name for node, _ in _walk(expression) if isinstance(node, Name))
-
-
-def tables_used(expression: Expression) -> frozenset[str]:
-    """The tables that occur."""
-    return frozenset(node.table for node, _ in _walk(expression) if isinstance(node, Lookup))
 
 
 def _walk(expression: Expression) -> Iterator[tuple[Expression, int]]:
@@ -234,7 +230,6 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         found = [_Token(str(m.lastgroup), m[0], m.start()) for m in TOKENS.finditer(text) if m.lastgroup != "space"]
-        found = [each._replace(text=" ".join(each.text.split())) if each.kind == "word" else each for each in found]
         self.text, self.tokens = text, [*found, _Token("end", "", len(text))]
         self.next, self.open = 0, list[_Token]()
 
@@ -303,6 +298,8 @@ class _Parser:
     def infix(self) -> str:
         """The sign or words between two operands that come next, or nothing."""
         kind, text, _ = self.token
+        if text == "not" and self.tokens[self.next + 1].text == "in":
+            return "not in"
         return text if kind in ("sign", "word") and text in INFIX else ""
 
     def operand(self, least: int, level: int) -> Expression:
@@ -316,7 +313,7 @@ class _Parser:
     def continued(self, left: Expression, sign: str, level: int) -> Expression:
         """What begins with an operand and goes on with a sign."""
         rank, token = INFIX[sign], self.token
-        self.next += 1
+        self.next += len(sign.split())
         if sign == "**":
             return Operation(sign, (left, self.operand(UNARY, level)))
         if sign == "if":
