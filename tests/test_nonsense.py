@@ -15,7 +15,7 @@ import pytest
 
 import hentropy as he
 from hentropy.core.given import MOST_AT_ONCE, MOST_FIRST, MOST_WORKERS
-from hentropy.core.spaces.space import MOST_PARAMETERS
+from hentropy.core.spaces.space import MAX_PARAMETERS
 from hentropy.errors import InputError
 from hentropy.studies.execution import Local, Processes, PythonObjective
 from hentropy.studies.execution.runner import run
@@ -174,7 +174,7 @@ def described(**parts: Any) -> None:
 @pytest.mark.parametrize("command", ["check", "ask"])
 def test_thirty_thousand_parameters(command: str) -> None:
     described(space={f"x{i}": {"type": "real", "low": 0.0, "high": 1.0} for i in range(MANY)})
-    assert f"a design has at most {MOST_PARAMETERS} parameters, got {MANY}" in refused(command, "lab.json")
+    assert f"a design has at most {MAX_PARAMETERS} parameters, got {MANY}" in refused(command, "lab.json")
 
 
 def test_thirty_thousand_mistakes() -> None:

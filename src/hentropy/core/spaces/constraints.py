@@ -19,7 +19,7 @@ import numpy as np
 
 from hentropy.core.spaces.evaluation import Categories, Columns, ParameterColumn, Tables, check, evaluate, violation
 from hentropy.core.spaces.expressions import Expression, parse
-from hentropy.core.spaces.linear_constraints import Linear, linear
+from hentropy.core.spaces.linear_constraints import Clause, Clauses, half_spaces
 from hentropy.core.spaces.parameters import written
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
@@ -27,61 +27,40 @@ from hentropy.lazy import Tensor, torch
 Condition = str | Callable[[Mapping[str, Any]], Any]
 """An expression, or a function of the columns (numbers as tensors, options as arrays): which designs are feasible."""
 
-SWEEPS, MOST_SWEEPS = 6, 60
+DESCENT_SWEEPS, MAX_SWEEPS = 6, 60
 """How often all linear conditions are visited: at a step of descent, and at its end."""
 
-INSIDE = 1e-7
+STRICT_MARGIN = 1e-7
 """Strict conditions are met by so much, in units of the range of the numbers."""
 
-HALVINGS, FEW_HALVINGS = 24, 8
+BISECTIONS, DESCENT_BISECTIONS = 24, 8
 """Bisection steps towards a feasible design: at the end, and during descent."""
 
-FIRST_DRAWN, MOST_DRAWN, ANCHORS = 2**11, 2**16, 512
+SAMPLES_AT_ONCE, MAX_SAMPLES, MAX_ANCHORS = 2**11, 2**16, 512
 """Points of the whole space that are tried for feasible ones: at first, and at most; and how many of them are kept."""
 
-RARE = 0.01
+RARE_SHARE = 0.01
 """Where fewer points than this are feasible, samples walk from feasible designs instead of waiting for luck."""
 
-WALK, BURN_IN, FEW = 24, 300, 64
+WALK_STEPS, BURN_IN_STEPS, FEW_ANCHORS = 24, 300, 64
 """Steps between two samples of a walk, and before the first, where it begins from fewer than this many designs."""
 
 
-class Unconstrained(Protocol):
-    """A space as it would be without its conditions."""
+class _Unconstrained(Protocol):
+    """A space (see `DesignSpace`) as it would be without its conditions."""
 
     @property
-    def cube(self) -> int:
-        """How many coordinates searches step in."""
-
-    def free_columns(self, x: Tensor) -> Columns:
-        """The columns of designs (... x d) by name."""
-
-    def free_numbers(self) -> Mapping[str, int]:
-        """The coordinates of the numbers that descent may move, by name."""
-
-    def free_from_cube(self, u: Tensor) -> Tensor:
-        """A point of the cube as a design."""
-
-    def free_filling(self, u: Tensor) -> Tensor:
-        """Uniform points of the cube as designs that fill the space."""
-
-    def free_stepped(self, x: Tensor, step: Tensor) -> Tensor:
-        """Designs (... x d) after a step of a random walk in the cube (... x cube)."""
-
-    def free_project(self, x: Tensor) -> Tensor:
-        """The nearest design."""
-
-    def free_clamp(self, x: Tensor) -> Tensor:
-        """Numbers within their bounds."""
-
-    def to_cube(self, x: Tensor) -> Tensor:
-        """A design as a point of the cube."""
-
-    def to_unit(self, x: Tensor) -> Tensor:
-        """A design in the unit cube of the model."""
-
-    def from_unit_slope(self, x: Tensor) -> Tensor:
-        """How fast coordinates change with those of the unit cube: ... x d."""
+    def cube(self) -> int: ...
+    def free_columns(self, x: Tensor) -> Columns: ...
+    def free_numbers(self) -> Mapping[str, int]: ...
+    def free_from_cube(self, u: Tensor) -> Tensor: ...
+    def free_filling(self, u: Tensor) -> Tensor: ...
+    def free_stepped(self, x: Tensor, step: Tensor) -> Tensor: ...
+    def free_project(self, x: Tensor) -> Tensor: ...
+    def free_clamp(self, x: Tensor) -> Tensor: ...
+    def to_cube(self, x: Tensor) -> Tensor: ...
+    def to_unit(self, x: Tensor) -> Tensor: ...
+    def from_unit_slope(self, x: Tensor) -> Tensor: ...
 
 
 @dataclass(frozen=True)
@@ -105,7 +84,7 @@ class Conditions:
                 raise InputError(f"a condition must be a text such as 'a + b <= 1', or a function, got {condition!r}")
         return cls(tuple(given), known, kinds)
 
-    def some(self, which: Sequence[int]) -> "Conditions":
+    def subset(self, which: Sequence[int]) -> "Conditions":
         """Some of them."""
         return Conditions(tuple(self.given[i] for i in which), self.tables, self.kinds)
 
@@ -113,22 +92,12 @@ class Conditions:
     def _parsed(self) -> tuple[Expression | Callable[[Mapping[str, Any]], Any], ...]:
         return tuple(parse(condition) if isinstance(condition, str) else condition for condition in self.given)
 
-    @cached_property
-    def clauses(self) -> tuple[Linear, ...]:
-        """All linear ones."""
-        found: list[Linear] = []
-        for condition in self._parsed:
-            if isinstance(condition, Expression):
-                found += linear(condition, lambda name: self.kinds[name] is None) or ()
-        return tuple(clause for clause in found if clause.terms)
-
-    @cached_property
-    def all_linear(self) -> bool:
-        """Whether there are no others."""
-        return all(
-            isinstance(condition, Expression) and linear(condition, lambda name: self.kinds[name] is None) is not None
-            for condition in self._parsed
-        )
+    def half_spaces(self, columns: Columns) -> list[tuple[Condition | Expression, Clauses]]:
+        """Each of them as linear constraints at designs; None for those that are not linear, whatever the designs."""
+        return [
+            (each, half_spaces(each, columns, self.tables) if isinstance(each, Expression) else None)
+            for each in self._parsed
+        ]
 
     def each(self, columns: Columns) -> Tensor:
         """Which conditions hold: ... x conditions."""
@@ -145,7 +114,7 @@ class Conditions:
         if isinstance(condition, Expression):
             return evaluate(condition, columns, self.tables)
         first = next(iter(columns.values())).values
-        given = {name: _seen(column) for name, column in columns.items()}
+        given = {name: _for_function(column) for name, column in columns.items()}
         try:
             found = torch.as_tensor(condition(given)).to(torch.bool)
             return found.to(first.device).expand(first.shape)
@@ -166,7 +135,7 @@ class Conditions:
         return torch.stack(list(torch.broadcast_tensors(*parts))).sum(0)
 
 
-def _seen(column: ParameterColumn) -> Any:
+def _for_function(column: ParameterColumn) -> Any:
     """A column as functions get it."""
     if column.levels is None:
         return column.values
@@ -204,14 +173,14 @@ class DesignTest:
 class FeasibleSet:
     """The designs of a space that satisfy its conditions, and that pass a test, if there is one."""
 
-    def __init__(self, space: Unconstrained, conditions: Conditions, test: "DesignTest | None" = None) -> None:
+    def __init__(self, space: _Unconstrained, conditions: Conditions, test: "DesignTest | None" = None) -> None:
         self.space, self.conditions, self.test = space, conditions, test
         found = self._first() if test is None else test.known
         if not len(found):
             raise InputError(self._clash())
-        self.anchors = found[:ANCHORS]
-        if len(found) < FEW:
-            self.anchors = torch.cat([found, self._walked(ANCHORS - len(found), seed=0, burn_in=BURN_IN)])
+        self.anchors = found[:MAX_ANCHORS]
+        if len(found) < FEW_ANCHORS:
+            self.anchors = torch.cat([found, self._walked(MAX_ANCHORS - len(found), seed=0, burn_in=BURN_IN_STEPS)])
 
     def holds(self, x: Tensor) -> Tensor:
         """Whether designs (... x d) satisfy all conditions, and pass the test: ... ."""
@@ -223,12 +192,12 @@ class FeasibleSet:
     def _first(self) -> Tensor:
         """Feasible designs to begin with: m x d, none where none were found."""
         filling = torch.quasirandom.SobolEngine(self.space.cube, scramble=True, seed=0) if self.space.cube else None
-        drawn = torch.zeros(1, 0, dtype=torch.float64) if filling is None else filling.draw(FIRST_DRAWN).double()
+        drawn = torch.zeros(1, 0, dtype=torch.float64) if filling is None else filling.draw(SAMPLES_AT_ONCE).double()
         designs = self.space.free_filling(drawn)
         found = designs[self.holds(designs)]
         if len(found):
             return found
-        moved = self.space.free_project(self._onto_linear(designs, MOST_SWEEPS))
+        moved = self.space.free_project(self._onto_linear(designs, MAX_SWEEPS))
         found = moved[self.holds(moved)]
         return found if len(found) else self._descended(designs)
 
@@ -241,7 +210,7 @@ class FeasibleSet:
             u = self.space.to_cube(at)
             noise = torch.randn(16, *u.shape, generator=generator, dtype=torch.float64)
             tried = self.space.free_project(
-                self._onto_linear(self.space.free_from_cube((u + step * noise).clamp(0.0, 1.0)), SWEEPS)
+                self._onto_linear(self.space.free_from_cube((u + step * noise).clamp(0.0, 1.0)), DESCENT_SWEEPS)
             )
             found = tried.flatten(0, 1)[self.holds(tried.flatten(0, 1))]
             if len(found):
@@ -267,7 +236,7 @@ class FeasibleSet:
 
     def _possible(self, which: Sequence[int]) -> bool:
         trial = FeasibleSet.__new__(FeasibleSet)
-        trial.space, trial.conditions, trial.test = self.space, self.conditions.some(which), None
+        trial.space, trial.conditions, trial.test = self.space, self.conditions.subset(which), None
         return bool(len(trial._first()))
 
     def idle(self) -> list[str]:
@@ -285,16 +254,15 @@ class FeasibleSet:
 
     def _onto_linear(self, x: Tensor, sweeps: int) -> Tensor:
         """Designs moved onto the linear conditions that they violate, one after the other, in the unit cube."""
-        clauses = self.conditions.clauses
-        if not clauses:
+        if not self._linear:
             return x
-        A, c = self._half_spaces(x)  # ... x clauses x d, ... x clauses
+        A, c, clauses = self._half_spaces(x)  # ... x clauses x d, ... x clauses
         strict = torch.tensor([clause.strict for clause in clauses], device=x.device)
         equal = torch.tensor([clause.equal for clause in clauses], device=x.device)
         for _ in range(sweeps):
             slope = self.space.from_unit_slope(x.detach())
             scaled = A * slope.unsqueeze(-2)  # how much a left side changes along each axis of the unit cube
-            margin = c + strict * INSIDE * scaled.norm(dim=-1)
+            margin = c + strict * STRICT_MARGIN * scaled.norm(dim=-1)
             with torch.no_grad():
                 over = (A @ x.unsqueeze(-1)).squeeze(-1) + margin
                 violated = torch.where(equal, over.abs() > 1e-12, over > 0.0).flatten(0, -2).any(0).tolist()
@@ -308,33 +276,53 @@ class FeasibleSet:
             x = self.space.free_clamp(x)
         return x
 
-    def _half_spaces(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def _half_spaces(self, x: Tensor) -> tuple[Tensor, Tensor, list[Clause]]:
         """The linear conditions A v + c <= 0 for the options that designs (... x d) have: ... x clauses x d, and c."""
         numbers, columns = self.space.free_numbers(), self.space.free_columns(x.detach())
-        A = x.new_zeros(*x.shape[:-1], len(self.conditions.clauses), x.shape[-1])
+        found = [half_spaces(condition, columns, self.conditions.tables) or [] for condition in self._linear]
+        clauses = [clause for clauses in found for clause in clauses if clause.slopes]
+        A = x.new_zeros(*x.shape[:-1], len(clauses), x.shape[-1])
         c = x.new_zeros(A.shape[:-1])
-        for j, clause in enumerate(self.conditions.clauses):
-            coefficients, constant = clause.coefficients(columns, self.conditions.tables)
-            c[..., j] = constant
-            for name, value in coefficients.items():
-                A[..., j, numbers[name]] = value
-        return A, c
+        for j, clause in enumerate(clauses):
+            c[..., j] = clause.constant
+            for name, slope in clause.slopes.items():
+                A[..., j, numbers[name]] = slope
+            if clause.free is not None:
+                A[..., j, :].masked_fill_(clause.free.unsqueeze(-1), 0.0)
+                c[..., j].masked_fill_(clause.free, 0.0 if clause.equal else -1.0)
+        return A, c, clauses
+
+    @cached_property
+    def _clauses(self) -> list[tuple[Condition | Expression, Clauses]]:
+        """The conditions as linear constraints at some design."""
+        middle = torch.full((1, self.space.cube), 0.5, dtype=torch.float64)
+        return self.conditions.half_spaces(self.space.free_columns(self.space.free_filling(middle)))
+
+    @cached_property
+    def _linear(self) -> list[Expression]:
+        """The conditions that are linear in some numbers."""
+        linear = [condition for condition, found in self._clauses if any(clause.slopes for clause in found or ())]
+        return [condition for condition in linear if isinstance(condition, Expression)]
+
+    @cached_property
+    def _bends(self) -> bool:
+        """Whether something else than linear conditions is to be kept."""
+        return self.test is not None or any(found is None for _, found in self._clauses)
 
     def from_cube(self, u: Tensor) -> Tensor:
         """A point of the cube as a feasible design, differentiable where the numbers move: ... x d."""
-        x = self._onto_linear(self.space.free_from_cube(u), SWEEPS)
-        bends = self.test is not None or not self.conditions.all_linear
-        return self._drawn_back(x, rounded=False) if bends else x
+        x = self._onto_linear(self.space.free_from_cube(u), DESCENT_SWEEPS)
+        return self._backtracked(x, rounded=False) if self._bends else x
 
     def project(self, x: Tensor) -> Tensor:
         """The nearest design that satisfies all conditions, or one near it: ... x d."""
         free = self.space.free_project(x)
         if bool(self.holds(free.detach()).all()):
             return free
-        moved = self.space.free_project(self._onto_linear(free, MOST_SWEEPS))
-        return self._drawn_back(moved, rounded=True)
+        moved = self.space.free_project(self._onto_linear(free, MAX_SWEEPS))
+        return self._backtracked(moved, rounded=True)
 
-    def _drawn_back(self, x: Tensor, rounded: bool) -> Tensor:
+    def _backtracked(self, x: Tensor, rounded: bool) -> Tensor:
         """Designs (... x d), those that are infeasible on the way to a feasible one as far as needed."""
         flat = x.reshape(-1, x.shape[-1])
         with torch.no_grad():
@@ -346,7 +334,7 @@ class FeasibleSet:
             start = self.space.to_cube(anchors[near])
             end = self.space.to_cube(outside)
             low, length = torch.zeros_like(end[:, :1]), 1.0
-            for _ in range((HALVINGS if rounded else FEW_HALVINGS) // 2):
+            for _ in range((BISECTIONS if rounded else DESCENT_BISECTIONS) // 2):
                 # bisection by two steps at once: three points in one call cost hardly more than one
                 length /= 4.0
                 at = low + length * torch.arange(1, 4).view(3, 1, 1).to(low)
@@ -358,12 +346,12 @@ class FeasibleSet:
             back = torch.where(low > 0, self.space.free_project(back), anchors[near])
         return flat.index_put((bad,), back).reshape(x.shape)
 
-    def only(self, moved: Tensor, x: Tensor) -> Tensor:
+    def repaired(self, moved: Tensor, x: Tensor) -> Tensor:
         """Designs ... x N x d, infeasible ones mended by their numbers, or else replaced by x (... x d)."""
         flat = moved.reshape(-1, moved.shape[-1])
         good = self.holds(flat)
         if not bool(good.all()):
-            mended = self.space.free_project(self._onto_linear(flat, MOST_SWEEPS))
+            mended = self.space.free_project(self._onto_linear(flat, MAX_SWEEPS))
             usable = self.holds(mended).unsqueeze(-1)
             instead = torch.where(usable, mended, x.unsqueeze(-2).expand(moved.shape).reshape(flat.shape))
             flat = torch.where(good.unsqueeze(-1), flat, instead)
@@ -373,12 +361,12 @@ class FeasibleSet:
         """Feasible designs that fill what the conditions leave: count x d, the first ones the same for any count."""
         engine = torch.quasirandom.SobolEngine(self.space.cube, scramble=True, seed=seed)
         found, drawn = self.anchors[:0], 0
-        while len(found) < count and drawn < MOST_DRAWN:
-            u = engine.draw(FIRST_DRAWN, dtype=torch.float64).clamp(1e-9, 1 - 1e-9)
+        while len(found) < count and drawn < MAX_SAMPLES:
+            u = engine.draw(SAMPLES_AT_ONCE, dtype=torch.float64).clamp(1e-9, 1 - 1e-9)
             designs = self.space.free_filling(u)
             found = torch.cat([found, designs[self.holds(designs)]])
-            drawn += FIRST_DRAWN
-            if len(found) < RARE * drawn:
+            drawn += SAMPLES_AT_ONCE
+            if len(found) < RARE_SHARE * drawn:
                 return self._walked(count, seed)
         return found[:count] if len(found) >= count else torch.cat([found, self._walked(count - len(found), seed)])
 
@@ -392,7 +380,7 @@ class FeasibleSet:
         at = self.anchors[torch.randint(len(self.anchors), (chains,), generator=generator)]
         found: list[Tensor] = []
         while len(found) * chains < count:
-            for _ in range(WALK if found else WALK + burn_in):
+            for _ in range(WALK_STEPS if found else WALK_STEPS + burn_in):
                 u = self.space.to_cube(at)
                 length = 10.0 ** (-3.0 * torch.rand(chains, 1, generator=generator, dtype=torch.float64))
                 noise = length * torch.randn(u.shape, generator=generator, dtype=torch.float64)
@@ -400,8 +388,8 @@ class FeasibleSet:
                 along = (u[order] - u[order.roll(1)]) * 2.0 * torch.rand(chains, 1, generator=generator)
                 either = torch.rand(chains, 1, generator=generator) < 0.5
                 tried = self.space.free_stepped(at, torch.where(either, noise, along))
-                if any(clause.equal for clause in self.conditions.clauses):
-                    tried = self._onto_linear(tried, SWEEPS)
+                if any(clause.equal for _, found in self._clauses for clause in found or ()):
+                    tried = self._onto_linear(tried, DESCENT_SWEEPS)
                 tried = self.space.free_project(tried)
                 at = torch.where(self.holds(tried).unsqueeze(-1), tried, at)
             found.append(at)

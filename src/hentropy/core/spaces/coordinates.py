@@ -19,10 +19,10 @@ from functools import cached_property
 from hentropy.core.spaces.uniform_parts import UniformParts
 from hentropy.lazy import Tensor, torch
 
-MOST_VALUES = 20_000
+MAX_LISTED_DESIGNS = 20_000
 """This many designs are listed where they are finitely many; more are searched."""
 
-MOST_STEPS = 8
+MAX_LEVELS_EXCHANGED = 8
 """Of ordered values with more, only the next ones are neighbours."""
 
 
@@ -73,8 +73,6 @@ class Straight:
 class Coordinates(ABC):
     """Some coordinates of a design, and what values they may have."""
 
-    size: int
-    scales: tuple[int, ...]
     bounds: Tensor
     """The smallest and the largest value of each coordinate: 2 x width."""
 
@@ -86,21 +84,31 @@ class Coordinates(ABC):
         """How many coordinates it has."""
         return self.bounds.shape[-1]
 
+    @cached_property
+    def size(self) -> int:
+        """How many coordinates searches step in."""
+        return self.width
+
+    @cached_property
+    def scales(self) -> tuple[int, ...]:
+        """Which of its own length scales belongs to each coordinate."""
+        return tuple(range(self.width))
+
     def weights(self, power: float) -> Tensor:
         """What coordinates count for in distances between designs (the l1 or l2 norm): width."""
         return torch.ones(self.width, dtype=torch.float64)
 
-    @abstractmethod
     def to_cube(self, x: Tensor) -> Tensor:
         """Coordinates ... x width to the cube of a search: ... x size."""
+        return self.unit(x)
 
-    @abstractmethod
     def from_cube(self, u: Tensor) -> Tensor:
         """The inverse; whole numbers and steps come out relaxed, everything else as it can be run: ... x width."""
+        return self.unit.back(u)
 
-    @abstractmethod
     def filling(self, u: Tensor) -> Tensor:
         """Uniform points of the cube to values that have equal shares: ... x width."""
+        return self.from_cube(u)
 
     def stepped(self, x: Tensor, step: Tensor) -> Tensor:
         """Coordinates ... x width after a step of a random walk in the cube (... x size), reflected at its faces.
@@ -138,16 +146,6 @@ class Numbers(Coordinates):
         self.on_grid = steps > 0
         self.grid = torch.where(self.on_grid, steps, 1.0)
         self.any_grid = bool(self.on_grid.any())
-        self.size = self.width
-        self.scales = tuple(range(self.width))
-
-    def to_cube(self, x: Tensor) -> Tensor:
-        """From the smallest value, 0, to the largest, 1."""
-        return self.unit(x)
-
-    def from_cube(self, u: Tensor) -> Tensor:
-        """The inverse of `to_cube`."""
-        return self.unit.back(u)
 
     def filling(self, u: Tensor) -> Tensor:
         """Values on a grid get equal shares, logarithmic ones shares by their ratios."""
@@ -183,7 +181,7 @@ class Numbers(Coordinates):
             return None
         low, high = self.bounds
         counts = ((high - low) / self.grid).round().add(1).long().tolist()
-        if math.prod(counts) > MOST_VALUES:
+        if math.prod(counts) > MAX_LISTED_DESIGNS:
             return None
         axes = [start + step * torch.arange(n) for start, step, n in zip(low, self.grid, counts, strict=True)]
         return torch.cartesian_prod(*axes).reshape(-1, self.width).to(torch.float64)
@@ -216,10 +214,6 @@ class Held(Coordinates):
     def from_cube(self, u: Tensor) -> Tensor:
         """The value."""
         return self.row.to(u).expand(*u.shape[:-1], -1)
-
-    def filling(self, u: Tensor) -> Tensor:
-        """The value."""
-        return self.from_cube(u)
 
     def project(self, x: Tensor) -> Tensor:
         """The value."""
@@ -273,10 +267,6 @@ class ValueTable(Coordinates):
     def _cell(self, u: Tensor) -> Tensor:
         return (u.detach()[..., 0] * len(self.rows)).long().clamp(0, len(self.rows) - 1)
 
-    def filling(self, u: Tensor) -> Tensor:
-        """All values have equal shares."""
-        return self.from_cube(u)
-
     def project(self, x: Tensor) -> Tensor:
         """The nearest value."""
         return self.rows.to(x)[self.index(x)]
@@ -289,7 +279,7 @@ class ValueTable(Coordinates):
     def neighbours(self, x: Tensor) -> Tensor:
         """All values, or the next ones of many that have an order."""
         m, rows = len(self.rows), self.rows.to(x)
-        if not self._ordered or m <= MOST_STEPS:
+        if not self._ordered or m <= MAX_LEVELS_EXCHANGED:
             return rows.expand(*x.shape[:-1], m, self.width)
         steps = torch.tensor([-2, -1, 1, 2], device=x.device)
         return rows[(self.index(x).unsqueeze(-1) + steps).clamp(0, m - 1)]
@@ -302,13 +292,7 @@ class Simplex(Coordinates):
         self.bounds = torch.tensor([list(low), list(high)], dtype=torch.float64).clamp_max(total)
         self.unit = Straight.over(self.bounds, torch.zeros(len(low), dtype=torch.bool))
         self._total = total
-        self.size = self.width
         self._at_most = at_most if at_most is not None and at_most < self.width else None
-        self.scales = tuple(range(self.width))
-
-    def to_cube(self, x: Tensor) -> Tensor:
-        """From the smallest amount, 0, to the largest, 1."""
-        return self.unit(x)
 
     def from_cube(self, u: Tensor) -> Tensor:
         """The nearest amounts that add up."""
@@ -380,16 +364,16 @@ class Simplex(Coordinates):
             kept.scatter_(-1, order, True)
             low, high = torch.where(kept, low, 0.0), torch.where(kept, high, 0.0)
         with torch.no_grad():
-            turns = torch.cat([x - low, x - high], -1).sort(-1).values  # ... x 2m
-            moved = torch.maximum(x.unsqueeze(-2) - turns.unsqueeze(-1), low.unsqueeze(-2))
+            breakpoints = torch.cat([x - low, x - high], -1).sort(-1).values  # ... x 2m
+            moved = torch.maximum(x.unsqueeze(-2) - breakpoints.unsqueeze(-1), low.unsqueeze(-2))
             sums = torch.minimum(moved, high.unsqueeze(-2))
-            past = (sums.sum(-1) >= self._total).sum(-1, keepdim=True).clamp(1, turns.shape[-1] - 1)  # s falls with t
-            middle = 0.5 * (turns.gather(-1, past - 1) + turns.gather(-1, past))
+            past = (sums.sum(-1) >= self._total).sum(-1, keepdim=True).clamp(1, 2 * self.width - 1)  # s falls with t
+            middle = 0.5 * (breakpoints.gather(-1, past - 1) + breakpoints.gather(-1, past))
             moved = x - middle
             free = (moved > low) & (moved < high)
-            settled = torch.where(free, 0.0, torch.minimum(torch.maximum(moved, low), high)).sum(-1, keepdim=True)
+            at_bounds = torch.where(free, 0.0, torch.minimum(torch.maximum(moved, low), high)).sum(-1, keepdim=True)
         count = free.sum(-1, keepdim=True)
-        t = (torch.where(free, x, 0.0).sum(-1, keepdim=True) + settled - self._total) / count.clamp_min(1)
+        t = (torch.where(free, x, 0.0).sum(-1, keepdim=True) + at_bounds - self._total) / count.clamp_min(1)
         t = torch.where(count > 0, t, middle)
         return torch.minimum(torch.maximum(x - t, low), high)
 

@@ -34,11 +34,11 @@ Tables = Mapping[str, Mapping[Option, float]]
 """Numbers by table and option."""
 
 TOLERANCE = 1e-9
-STEEPEST = 1e12
+MAX_SLOPE = 1e12
 """A slope that is infinite, such as that of sqrt at 0, counts as this one: the sum of two remains a number."""
 
 NUMBER, CONDITION, CHOICE, TEXT = "a number", "a condition", "a choice", "a text"
-OF_ONE = ("neg", "abs", "exp", "log", "sqrt", "not")
+UNARY_OPERATIONS = ("neg", "abs", "exp", "log", "sqrt", "not")
 """Operations on a single value; all others fold several."""
 
 
@@ -96,7 +96,7 @@ def evaluate(expression: Expression, columns: Columns, tables: Tables) -> Tensor
 
     It must have been checked. A branch of `if` that is not taken has no part in the gradient.
     """
-    return _whole(_Designs(columns, tables).value(expression), columns)
+    return _expanded(_Designs(columns, tables).value(expression), columns)
 
 
 def violation(condition: Expression, columns: Columns, tables: Tables) -> Tensor:
@@ -104,10 +104,10 @@ def violation(condition: Expression, columns: Columns, tables: Tables) -> Tensor
 
     A comparison of numbers counts by their difference, anything else by one; `and` adds, `or` takes the least.
     """
-    return _whole(_Designs(columns, tables).miss(condition)[0], columns)
+    return _expanded(_Designs(columns, tables).violations(condition)[0], columns)
 
 
-def _whole(found: Tensor, columns: Columns) -> Tensor:
+def _expanded(found: Tensor, columns: Columns) -> Tensor:
     shapes = {column.values.shape for column in columns.values()} | {found.shape}
     return found.expand(np.broadcast_shapes(*shapes))  # the like of torch imports a computer algebra system
 
@@ -238,16 +238,16 @@ def _compared(a: Tensor, sign: str, b: Tensor) -> Tensor:
 
 def _gap(a: Tensor, sign: str, b: Tensor) -> Tensor:
     """How far two numbers are from a comparison: positive where it is wrong."""
-    a, b = _calm(a), _calm(b)
+    a, b = _finite_slope(a), _finite_slope(b)
     gaps = {"<=": a - b, ">=": b - a, "==": (a - b).abs()}
     return gaps[sign] if sign in gaps else 2 * _slack(a, b).detach() - gaps[OPPOSITE[sign]]
 
 
-def _calm(a: Tensor) -> Tensor:
+def _finite_slope(a: Tensor) -> Tensor:
     """The same, with a gradient that is always finite: zero times an infinite slope, in a branch not taken, is zero."""
     if a.requires_grad:
         a = a.view_as(a)
-        a.register_hook(lambda slope: slope.nan_to_num(0.0, STEEPEST, -STEEPEST))
+        a.register_hook(lambda slope: slope.nan_to_num(0.0, MAX_SLOPE, -MAX_SLOPE))
     return a
 
 
@@ -290,17 +290,17 @@ class _Designs:
             case Chain(signs, (first, *rest)):
                 found = self.value(first)
                 for sign, part in zip(signs, rest, strict=True):
-                    found = _operations()[sign](_calm(found), _calm(self.value(part)))
+                    found = _operations()[sign](_finite_slope(found), _finite_slope(self.value(part)))
                 return found
             case Operation("if", (value, condition, other)):
                 holds = self.value(condition)
                 return torch.where(holds, self.value(value), self.value(other))
             case Operation("in" | "not in"):
-                return self.value(_spelt_out(e))
-            case Operation(sign, (part,)) if sign in OF_ONE:
-                return _operations()[sign](_calm(self.value(part)))
+                return self.value(_as_comparisons(e))
+            case Operation(sign, (part,)) if sign in UNARY_OPERATIONS:
+                return _operations()[sign](_finite_slope(self.value(part)))
             case Operation(sign, parts):
-                return reduce(_operations()[sign], [_calm(self.value(part)) for part in parts])
+                return reduce(_operations()[sign], [_finite_slope(self.value(part)) for part in parts])
         raise TypeError(f"{e!r} is not an expression")
 
     def pairs(self, parts: tuple[Expression, ...]) -> list[tuple[Tensor, Tensor]]:
@@ -319,18 +319,18 @@ class _Designs:
             return torch.tensor([levels.position(option) for option in own], device=column.values.device)[column.values]
         return torch.tensor(levels.position(e.value) if isinstance(e, Literal) else -1, device=self.device)
 
-    def miss(self, e: Expression) -> tuple[Tensor, Tensor]:
+    def violations(self, e: Expression) -> tuple[Tensor, Tensor]:
         """The violation of a condition, and that of its negation."""
         match e:
             case Operation("not", (part,)):
-                return self.miss(part)[::-1]
+                return self.violations(part)[::-1]
             case Operation("and" | "or" as sign, parts):
-                some = [self.miss(part) for part in parts]
+                some = [self.violations(part) for part in parts]
                 return _all(some) if sign == "and" else _all([one[::-1] for one in some])[::-1]
             case Operation("in" | "not in"):
-                return self.miss(_spelt_out(e))
+                return self.violations(_as_comparisons(e))
             case Operation("if", (value, condition, other)):
-                (yes, no), (a, not_a), (b, not_b) = self.miss(condition), self.miss(value), self.miss(other)
+                (yes, no), (a, not_a), (b, not_b) = map(self.violations, (condition, value, other))
                 return torch.minimum(yes + a, no + b), torch.minimum(yes + not_a, no + not_b)
             case Chain(signs, parts) if e.is_condition:
                 return _all(self.comparisons(signs, parts))
@@ -342,23 +342,18 @@ class _Designs:
         pairs = self.pairs(parts)
         conditions = {j for i, (a, _) in enumerate(pairs) if a.dtype == torch.bool for j in (i, i + 1)}
         # once for each part, as nested chains would take a time that doubles with each level
-        missed = {i: self.miss(parts[i]) for i in conditions}
+        violated = {i: self.violations(parts[i]) for i in conditions}
         found = []
         for i, (sign, (a, b)) in enumerate(zip(signs, pairs, strict=True)):
             holds = _compared(a, sign, b)
             if i in conditions and i + 1 in conditions:
-                (yes, no), (also, not_also) = missed[i], missed[i + 1]
+                (yes, no), (also, not_also) = violated[i], violated[i + 1]
                 same = torch.minimum(yes + also, no + not_also), torch.minimum(yes + not_also, no + also)
                 found.append(same if sign == "==" else same[::-1])
             elif a.is_floating_point():
                 known = (a - b).isfinite()
-                gaps = _gap(a, sign, b), _gap(a, OPPOSITE[sign], b)
-                found.append(
-                    (
-                        torch.where(holds, 0.0, torch.where(known, gaps[0], 1.0)),
-                        torch.where(holds, torch.where(known, gaps[1], 1.0), 0.0),
-                    )
-                )
+                gap, negation = (torch.where(known, _gap(a, each, b), 1.0) for each in (sign, OPPOSITE[sign]))
+                found.append((torch.where(holds, 0.0, gap), torch.where(holds, negation, 0.0)))
             else:
                 found.append(((~holds).double(), holds.double()))
         return found
@@ -369,7 +364,7 @@ def _all(some: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     return reduce(torch.add, [one for one, _ in some]), reduce(torch.minimum, [other for _, other in some])
 
 
-def _spelt_out(e: Operation) -> Expression:
+def _as_comparisons(e: Operation) -> Expression:
     """`x in [a, b]` as x == a or x == b."""
     found = Operation("or", tuple(Chain(("==",), (e.parts[0], option)) for option in e.parts[1:]))
     return found if e.sign == "in" else Operation("not", (found,))

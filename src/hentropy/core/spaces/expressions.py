@@ -7,13 +7,14 @@ no functions but those listed. `evaluation` says what a tree means, `linear_cons
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite
 from typing import NamedTuple, NoReturn
 
 from hentropy.core.given import closest
 from hentropy.errors import InputError
 
-LONGEST, DEEPEST = 2000, 100
+MAX_LENGTH, MAX_DEPTH = 2000, 100
 """Characters of a text and levels of a tree: more could keep a server busy."""
 
 Option = str | float | bool
@@ -25,7 +26,7 @@ CHAINS = dict.fromkeys(COMPARISONS, COMPARE) | {"+": SUM, "-": SUM, "*": PRODUCT
 INFIX = CHAINS | {"if": IF, "or": OR, "and": AND, "in": COMPARE, "not in": COMPARE, "**": POWER}
 FUNCTIONS = ("abs", "min", "max", "exp", "log", "sqrt")
 RESERVED = ("and", "or", "not", "in", "if", "else", "True", "False")
-INSTEAD = {
+REPLACEMENTS = {
     "=": "==", "=<": "<=", "=>": ">=", "<>": "!=", "\u2264": "<=", "\u2265": ">=", "\u2260": "!=", "is": "==",
     "!": "not", "&": "and", "&&": "and", "|": "or", "||": "or", "^": "**",
     "\u2212": "-", "\u2013": "-", "\u00d7": "*", "\u00b7": "*", "\u00f7": "/",
@@ -52,7 +53,12 @@ class Expression:
     parts: tuple["Expression", ...] = ()
 
     def __str__(self) -> str:
-        return _written(self, IF)
+        return _text(self, IF)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The parameters that occur."""
+        return frozenset(node.name for node, _ in _walk(self) if isinstance(node, Name))
 
     @property
     def is_condition(self) -> bool:
@@ -120,16 +126,6 @@ class Chain(Expression):
         return self.signs[0] in COMPARISONS
 
 
-def names(expression: Expression) -> frozenset[str]:
-    """The parameters that occur."""
-    return frozenset(node.name for node, _ in _walk(expression) if isinstance(node, Name))
-
-
-def tables_used(expression: Expression) -> frozenset[str]:
-    """The tables that occur."""
-    return frozenset(node.table for node, _ in _walk(expression) if isinstance(node, Lookup))
-
-
 def _walk(expression: Expression) -> Iterator[tuple[Expression, int]]:
     """Every node with its level."""
     left = [(expression, 1)]
@@ -139,7 +135,7 @@ def _walk(expression: Expression) -> Iterator[tuple[Expression, int]]:
         left += [(part, level + 1) for part in ((node.key,) if isinstance(node, Lookup) else node.parts)]
 
 
-def _written(e: Expression, least: int) -> str:
+def _text(e: Expression, least: int) -> str:
     """A text, in brackets where its rank is below the least."""
     rank = ATOM
     match e:
@@ -154,24 +150,24 @@ def _written(e: Expression, least: int) -> str:
             text = f"{Name(table)}[{key}]"
         case Chain(signs, (first, *rest)):
             rank = CHAINS[signs[0]]
-            text = _written(first, rank + 1)
+            text = _text(first, rank + 1)
             for sign, part in zip(signs, rest, strict=True):
-                text += f" {sign} {_written(part, rank + 1)}"
+                text += f" {sign} {_text(part, rank + 1)}"
         case Operation("if", (value, condition, other)):
-            rank, text = IF, f"{_written(value, OR)} if {_written(condition, OR)} else {_written(other, IF)}"
+            rank, text = IF, f"{_text(value, OR)} if {_text(condition, OR)} else {_text(other, IF)}"
         case Operation("in" | "not in" as sign, (item, *options)):
             rank, text = COMPARE, f"{item} {sign} [{', '.join(map(str, options))}]"
         case Operation("neg", (part,)):
-            rank, text = UNARY, f"-{_written(part, UNARY)}"
+            rank, text = UNARY, f"-{_text(part, UNARY)}"
         case Operation("not", (part,)):
-            rank, text = NOT, f"not {_written(part, NOT)}"
+            rank, text = NOT, f"not {_text(part, NOT)}"
         case Operation("**", (base, exponent)):
-            rank, text = POWER, f"{_written(base, ATOM)} ** {_written(exponent, UNARY)}"
+            rank, text = POWER, f"{_text(base, ATOM)} ** {_text(exponent, UNARY)}"
         case Operation("and" | "or" as sign, parts):
             rank = INFIX[sign]
-            text = f" {sign} ".join([_written(part, rank + 1) for part in parts])
+            text = f" {sign} ".join([_text(part, rank + 1) for part in parts])
         case Operation(sign, parts):
-            text = f"{sign}({', '.join([_written(part, IF) for part in parts])})"
+            text = f"{sign}({', '.join([_text(part, IF) for part in parts])})"
     return text if rank >= least else f"({text})"
 
 
@@ -183,7 +179,7 @@ def chain(signs: Sequence[str], parts: Sequence[Expression]) -> Expression:
     return Chain(tuple(signs), tuple(parts))
 
 
-def joined(sign: str, parts: Iterable[Expression]) -> Expression:
+def connected(sign: str, parts: Iterable[Expression]) -> Expression:
     """Parts with `and` or `or` between them, without brackets."""
     split = [part.parts if isinstance(part, Operation) and part.sign == sign else (part,) for part in parts]
     return Operation(sign, tuple(part for some in split for part in some))
@@ -195,7 +191,7 @@ def cut(text: object, at: int = 0) -> str:
     return "..." * (start > 0) + whole[start:stop] + "..." * (stop < len(whole))
 
 
-def said(text: str) -> str:
+def in_quotes(text: str) -> str:
     """A word or sign in quotes, in a sentence."""
     return f'"{text}"' if "'" in text else f"'{text}'"
 
@@ -224,8 +220,8 @@ def parse(text: str) -> Expression:
         raise InputError(
             "the expression is empty; write a condition such as 'a + b <= 1' or a cost such as '2 + 3 * a'"
         )
-    if len(text) > LONGEST:
-        raise InputError(f"the expression {cut(text)!r} has {len(text)} characters; at most {LONGEST} are allowed")
+    if len(text) > MAX_LENGTH:
+        raise InputError(f"the expression {cut(text)!r} has {len(text)} characters; at most {MAX_LENGTH} are allowed")
     return _Parser(text).parse()
 
 
@@ -245,7 +241,7 @@ class _Parser:
         found = self.operand(IF, 1)
         if self.token.kind != "end":
             self.unexpected(OPERATOR)
-        if max(level for _, level in _walk(found)) > DEEPEST:
+        if max(level for _, level in _walk(found)) > MAX_DEPTH:
             self.too_deep()
         return found
 
@@ -255,13 +251,13 @@ class _Parser:
         raise InputError(f"cannot read the expression {cut(self.text, place)!r}, {where}: {why}")
 
     def too_deep(self) -> NoReturn:
-        self.wrong(f"more than {DEEPEST} nested levels; remove brackets or split the expression")
+        self.wrong(f"more than {MAX_DEPTH} nested levels; remove brackets or split the expression")
 
     def unexpected(self, wanted: str) -> NoReturn:
         """The error for a token that cannot stand where it does."""
         kind, text, _ = self.token
-        if text in INSTEAD and (kind != "sign" or wanted == OPERAND):
-            self.wrong(f"write {said(INSTEAD[text])} instead of {said(text)}")
+        if text in REPLACEMENTS and (kind != "sign" or wanted == OPERAND):
+            self.wrong(f"write {in_quotes(REPLACEMENTS[text])} instead of {in_quotes(text)}")
         if kind == "wrong" and text in "'\"`":
             self.wrong(f"the quote {text} is never closed; add another one")
         if kind == "wrong":
@@ -280,7 +276,7 @@ class _Parser:
         before = self.tokens[max(0, self.next - 1)]
         if before.kind == "number" and kind in ("word", "quoted") and text not in RESERVED:
             self.wrong(f"for a product, write '{before.text} * {text}'")
-        self.wrong(f"expected {wanted}, found {said(cut(text))}" if text else f"expected {wanted}")
+        self.wrong(f"expected {wanted}, found {in_quotes(cut(text))}" if text else f"expected {wanted}")
 
     def take(self, *texts: str) -> bool:
         """Whether the next token is one of these signs and words; it is passed then."""
@@ -290,7 +286,7 @@ class _Parser:
 
     def enter(self) -> None:
         self.open.append(self.token)
-        if len(self.open) > DEEPEST:
+        if len(self.open) > MAX_DEPTH:
             self.too_deep()
         self.next += 1
 
@@ -307,7 +303,7 @@ class _Parser:
         return text if kind in ("sign", "word") and text in INFIX else ""
 
     def operand(self, least: int, level: int) -> Expression:
-        if level > DEEPEST:
+        if level > MAX_DEPTH:
             self.too_deep()
         left = self.prefix(least, level)
         while (sign := self.infix()) and INFIX[sign] >= least:
@@ -335,7 +331,7 @@ class _Parser:
                 self.next += 1
                 signs.append(sign)
                 parts.append(self.operand(rank + 1, level))
-            found = joined(sign := signs[0], parts) if rank in (OR, AND) else chain(signs, parts)
+            found = connected(sign := signs[0], parts) if rank in (OR, AND) else chain(signs, parts)
         if rank == COMPARE == INFIX.get(self.infix()):
             self.wrong("put one of the two comparisons in brackets")
         return found

@@ -5,23 +5,23 @@ from collections.abc import Callable, Sequence
 from hentropy.core.spaces.coordinates import ValueTable
 from hentropy.lazy import Tensor, torch
 
-FIRST_DRAWN = 256
+SAMPLES_PER_DESIGN = 256
 """Samples among which numbers are looked for that go with the options of a first design."""
 
-FEWEST_FIRST, MOST_FIRST = 4, 12
+MIN_FIRST_DESIGNS, MAX_FIRST_DESIGNS = 4, 12
 """The default number of first designs is never outside of these: a model learns more from designs that it chooses."""
 
 
 def usual_first(parameters: int) -> int:
     """How many first designs there are by default, earlier data among them: 2 (d + 1) for d parameters, 4 to 12."""
-    return min(max(FEWEST_FIRST, 2 * (parameters + 1)), MOST_FIRST)
+    return min(max(MIN_FIRST_DESIGNS, 2 * (parameters + 1)), MAX_FIRST_DESIGNS)
 
 
 Place = tuple[slice, ValueTable]
 """Where the options of a parameter stand in a row, and which they are."""
 
 
-def taking_turns(
+def balanced_over_options(
     numbers: Tensor,
     drawn: Callable[[torch.Generator], Tensor],
     feasible: Callable[[], Tensor],

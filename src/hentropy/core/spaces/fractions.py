@@ -8,7 +8,7 @@ from typing import Any
 from hentropy.core.given import is_finite, is_number
 from hentropy.core.spaces.coordinates import Simplex
 from hentropy.core.spaces.options import options_of
-from hentropy.core.spaces.parameters import DIGITS, Field, Parameter, as_number, check_range, check_unit, nearest
+from hentropy.core.spaces.parameters import STEP_DIGITS, Field, Parameter, as_number, check_range, check_unit, nearest
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
@@ -40,8 +40,8 @@ class Fractions(Parameter):
         check_unit(self.unit)
         object.__setattr__(self, "names", parts)
         high = self.total if self.high is None else self.high
-        object.__setattr__(self, "low", _one_each("low", self.low, parts))
-        object.__setattr__(self, "high", _one_each("high", high, parts))
+        object.__setattr__(self, "low", _bounds_of_parts("low", self.low, parts))
+        object.__setattr__(self, "high", _bounds_of_parts("high", high, parts))
         for part, low, most in zip(parts, self.low, self.high, strict=True):
             if not 0.0 <= low <= most:
                 raise InputError(f"the bounds of {part} are {low} and {most}; they must be in order and not below 0")
@@ -88,11 +88,11 @@ class Fractions(Parameter):
         return torch.tensor(amounts, dtype=torch.float64).T.reshape(-1, len(self.names))
 
     def _check_sum(self, rows: Tensor) -> None:
-        off = (rows.sum(-1) - self.total).abs() > ADDED_UP * self.total
+        off = (rows.sum(-1) - self.total).abs() > SUM_TOLERANCE * self.total
         if bool(off.any()):
             row = rows[int(off.nonzero()[0])]
             raise InputError(
-                f"{', '.join(self.names)} add up to {float(row.sum()):.{DIGITS}g} instead of {self.total:g};"
+                f"{', '.join(self.names)} add up to {float(row.sum()):.{STEP_DIGITS}g} instead of {self.total:g};"
                 " correct one of them"
             )
 
@@ -106,7 +106,7 @@ class Fractions(Parameter):
             check_range(part, column, low, min(high, self.total))
         self._check_sum(x)
         if self.at_most is not None:
-            used = (x > ADDED_UP * self.total).sum(-1)
+            used = (x > SUM_TOLERANCE * self.total).sum(-1)
             if bool((used > self.at_most).any()):
                 raise InputError(
                     f"of {', '.join(self.names)} at most {self.at_most} can be above 0, got {int(used.max())}"
@@ -126,11 +126,11 @@ class Fractions(Parameter):
         }
 
 
-ADDED_UP = 2e-3
+SUM_TOLERANCE = 2e-3
 """Amounts that people give add up to the total if they are off by no more than this share: 0.333 three times does."""
 
 
-def _one_each(what: str, given: Any, parts: tuple[str, ...]) -> tuple[float, ...]:
+def _bounds_of_parts(what: str, given: Any, parts: tuple[str, ...]) -> tuple[float, ...]:
     """A number for each part: one for all, one for each by name, or a list."""
     if isinstance(given, Mapping):
         unknown = [str(part) for part in given if part not in parts]

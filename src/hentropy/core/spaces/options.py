@@ -4,14 +4,23 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from hentropy.core.given import is_finite, is_number
 from hentropy.core.spaces.coordinates import Straight, ValueTable
 from hentropy.core.spaces.evaluation import Categories
-from hentropy.core.spaces.parameters import LEAST_LOG, OFF_GRID, Field, Parameter, check_unit, nearest, written
+from hentropy.core.spaces.parameters import (
+    GRID_TOLERANCE,
+    MIN_LOG_BOUND,
+    Field,
+    Parameter,
+    check_unit,
+    nearest,
+    written,
+)
+from hentropy.core.spaces.tables import DataFrameLike
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
@@ -34,25 +43,6 @@ def options_of(what: str, options: Any) -> tuple[Any, ...]:
             raise InputError(f"the {what} must differ, got {written(option)} twice")
         seen[written(option)] = option
     return found
-
-
-@runtime_checkable
-class DataFrameLike(Protocol):
-    """Columns with names, such as a DataFrame."""
-
-    @property
-    def columns(self) -> Any:
-        """The names of the columns."""
-
-    @property
-    def index(self) -> Any:
-        """The names of the rows."""
-
-    def __getitem__(self, name: Any) -> Any:
-        """A column."""
-
-    def to_numpy(self) -> Any:
-        """The values: m x d."""
 
 
 class OneOf(Parameter):
@@ -99,7 +89,7 @@ class OneOf(Parameter):
             return
         low, high = block.bounds.to(x)
         off = ((x - block.project(x)).abs() / torch.where(high > low, high - low, 1.0)).amax(-1)
-        bad = (~(off <= OFF_GRID)).nonzero()
+        bad = (~(off <= GRID_TOLERANCE)).nonzero()
         if len(bad):
             row = x[int(bad[0])].tolist()
             known = ", ".join(written(value) for value in self.all_values[:12])
@@ -132,7 +122,7 @@ class Choice(OneOf):
     def __post_init__(self) -> None:
         """Check the options, and the numbers that describe them."""
         object.__setattr__(self, "options", options_of("options", self.options))
-        object.__setattr__(self, "descriptors", _described(self.all_values, self.descriptors))
+        object.__setattr__(self, "descriptors", _descriptor_columns(self.all_values, self.descriptors))
 
     @property
     def all_values(self) -> tuple[Any, ...]:
@@ -144,21 +134,21 @@ class Choice(OneOf):
         return (Field(name, 0.0, len(self.options) - 1.0, options=self.all_values),)
 
     @property
-    def _telling(self) -> list[Sequence[float]]:
+    def _informative(self) -> list[Sequence[float]]:
         """The descriptors that differ between options."""
         return [column for column in self.descriptors.values() if len(set(column)) > 1]
 
     @property
     def width(self) -> int:
         """A coordinate for each option and each descriptor that differs."""
-        return len(self.options) + len(self._telling) if len(self.options) > 1 else 0
+        return len(self.options) + len(self._informative) if len(self.options) > 1 else 0
 
     @cached_property
     def _block(self) -> ValueTable | None:
         m = len(self.options)
         if m == 1:
             return None
-        columns = self._telling
+        columns = self._informative
         rows = torch.cat([torch.eye(m), torch.tensor(columns, dtype=torch.float64).reshape(-1, m).T], -1)
         unit = Straight.over(torch.stack([rows.min(0).values, rows.max(0).values]), torch.zeros(len(rows.T)) > 0)
         # all descriptors together count as one coordinate: their number says nothing about how much they matter
@@ -183,7 +173,7 @@ class Choice(OneOf):
         return (f"{what} {', '.join(same)} of {name} left out: the same for all options",)
 
 
-def _another_count(table: Mapping[Any, Any], values: Sequence[Any]) -> str:
+def _wrong_length(table: Mapping[Any, Any], values: Sequence[Any]) -> str:
     """Which column has not one number for each option, where the table is one of columns; else nothing."""
     are_columns = (
         isinstance(column, Sequence | np.ndarray) and not isinstance(column, str) for column in table.values()
@@ -194,7 +184,7 @@ def _another_count(table: Mapping[Any, Any], values: Sequence[Any]) -> str:
     return next((f"{name} has {count} number{'s' * (count != 1)}" for name, count in counts.items()), "")
 
 
-def _described(values: tuple[Any, ...], table: Any) -> dict[str, tuple[float, ...]]:
+def _descriptor_columns(values: tuple[Any, ...], table: Any) -> dict[str, tuple[float, ...]]:
     """Descriptors as columns, in the order of the options."""
     if table is None:
         return {}
@@ -210,7 +200,7 @@ def _described(values: tuple[Any, ...], table: Any) -> dict[str, tuple[float, ..
         isinstance(column, Sequence | np.ndarray) and len(column) == len(values) for column in table.values()
     ):
         by_option = {option: {str(c): table[c][i] for c in table} for i, option in enumerate(values)}
-    elif isinstance(table, Mapping) and (short := _another_count(table, values)):
+    elif isinstance(table, Mapping) and (short := _wrong_length(table, values)):
         raise InputError(f"descriptor {short} for {len(values)} options; give one for each")
     else:
         missing = [str(option) for option in values if not isinstance(table, Mapping) or option not in table]
@@ -253,7 +243,7 @@ class Levels(OneOf):
         values = options_of("levels", self.values)
         if all(is_number(value) for value in values):
             values = tuple(sorted(values))
-            if self.log and values[0] < LEAST_LOG:
+            if self.log and values[0] < MIN_LOG_BOUND:
                 raise InputError(f"logarithmic levels must be above 0, got {values[0]}; leave log out")
         elif any(is_number(value) for value in values):
             raise InputError(f"levels must be all numbers or all names, got {list(values)}; for a mix use Choice")

@@ -21,13 +21,13 @@ from hentropy.core.spaces.coordinates import Coordinates, Held, Numbers
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
-LEAST_LOG = 1e-300
+MIN_LOG_BOUND = 1e-300
 """Below it numbers have few digits left, and a logarithm that is taken back is another number."""
 
-DIGITS = 12
+STEP_DIGITS = 12
 """Values in steps are written with this many digits: 0.3, and not the sum of three tenths."""
 
-OFF_GRID = 1e-6
+GRID_TOLERANCE = 1e-6
 """A value is on a grid if it is off by no more than this share of a step."""
 
 
@@ -59,7 +59,7 @@ class Field:
         """What a number of a range is as people write it."""
         if self.whole:
             return round(number)
-        return float(f"{number:.{DIGITS}g}") if self.grid else float(number)
+        return float(f"{number:.{STEP_DIGITS}g}") if self.grid else float(number)
 
     def same(self, one: Any, other: Any) -> bool:
         """Whether two values are the same, but for rounding."""
@@ -159,11 +159,11 @@ class Number(Parameter):
             what = "a whole number of at least 1" if self.whole else "a number above 0"
             raise InputError(f"the step must be {what}, got {self.step!r}")
         count = (self.high - self.low) / self.step
-        if abs(count - round(count)) > OFF_GRID or round(count) < 1:
-            last = self.low + math.floor(count + OFF_GRID) * self.step
+        if abs(count - round(count)) > GRID_TOLERANCE or round(count) < 1:
+            last = self.low + math.floor(count + GRID_TOLERANCE) * self.step
             raise InputError(
                 f"from {self.low} to {self.high} is not a whole number of steps of {self.step}; the last value would"
-                f" be {last:.{DIGITS}g}: change high or the step"
+                f" be {last:.{STEP_DIGITS}g}: change high or the step"
             )
 
     @property
@@ -198,20 +198,20 @@ class Number(Parameter):
         if self.step is None:
             return numbers
         rounded = self.coordinates().rounded(numbers)
-        return torch.where((numbers - rounded).abs() <= OFF_GRID * self.grid, rounded, numbers)
+        return torch.where((numbers - rounded).abs() <= GRID_TOLERANCE * self.grid, rounded, numbers)
 
     def decode(self, coordinates: Sequence[float]) -> tuple[Any, ...]:
         """The number: an int if it is whole."""
         if self.whole:
             return (round(coordinates[0]),)
-        return (float(f"{coordinates[0]:.{DIGITS}g}") if self.step is not None else float(coordinates[0]),)
+        return (float(f"{coordinates[0]:.{STEP_DIGITS}g}") if self.step is not None else float(coordinates[0]),)
 
     def check(self, name: str, x: Tensor, relaxed: bool = False) -> None:
         """Finite, within the bounds, and on the grid."""
         check_range(name, x[:, 0], float(self.low), float(self.high))
         if self.grid and not relaxed:
             off = ((x[:, 0] - self.low) / self.grid).frac().abs()
-            bad = (torch.minimum(off, 1.0 - off) > OFF_GRID).nonzero()
+            bad = (torch.minimum(off, 1.0 - off) > GRID_TOLERANCE).nonzero()
             if len(bad):
                 raise InputError(f"parameter {name} is {float(x[int(bad[0]), 0])}; it must be {self.must_be}")
 
@@ -291,8 +291,10 @@ def _check_range(low: float, high: float, log: bool) -> None:
         raise InputError(f"the lower bound {low} must be below the upper bound {high}; swap or widen them")
     if log and low <= 0:
         raise InputError(f"a logarithmic parameter needs a lower bound above 0, got {low}; raise it, or leave log out")
-    if log and low < LEAST_LOG:
-        raise InputError(f"a logarithmic parameter needs a lower bound of at least {LEAST_LOG:g}, got {low}; raise it")
+    if log and low < MIN_LOG_BOUND:
+        raise InputError(
+            f"a logarithmic parameter needs a lower bound of at least {MIN_LOG_BOUND:g}, got {low}; raise it"
+        )
 
 
 def blocks_of(parameters: Mapping[str, Parameter], held: Mapping[str, Tensor]) -> list[Coordinates]:

@@ -10,14 +10,15 @@ from hentropy.core.given import is_finite, is_number, real_array
 from hentropy.core.spaces.constraints import Conditions
 from hentropy.core.spaces.evaluation import Categories, ParameterColumn
 from hentropy.core.spaces.first_designs import uses_of
-from hentropy.core.spaces.options import Choice, DataFrameLike, Levels
-from hentropy.core.spaces.parameters import LEAST_LOG, Number, Parameter, check_unit, nearest
+from hentropy.core.spaces.options import Choice, Levels
+from hentropy.core.spaces.parameters import MIN_LOG_BOUND, Number, Parameter, check_unit, nearest
 from hentropy.core.spaces.rows import RowIndex
 from hentropy.core.spaces.space import DesignSpace, Params, check_shared, sobol
+from hentropy.core.spaces.tables import columns_of
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
-PAIRS = 2**22
+PAIRS_AT_ONCE = 2**22
 """Distances between designs and rows that are held at once."""
 
 
@@ -60,15 +61,13 @@ class Pool(DesignSpace):
             if isinstance(given, str):
                 raise InputError(f"{what} must be a list of columns, such as [{given!r}]")
         levels, units = dict(levels or {}), dict(units or {})
-        table = _Table.of(rows, names)
+        table = columns_of(rows, names)
         self.id, self.ignored = id, tuple(ignore)
         for name in (*([] if id is None else [id]), *self.ignored, *choices, *levels, *log, *units):
-            if name not in table.columns:
-                raise InputError(
-                    f"the pool has no column {name!r}; {nearest(name, list(table.columns), what='columns')}"
-                )
-        self.shown = {name: table.plain(name) for name in (*([] if id is None else [id]), *self.ignored)}
-        modelled = [name for name in table.columns if name not in self.shown]
+            if name not in table:
+                raise InputError(f"the pool has no column {name!r}; {nearest(name, list(table), what='columns')}")
+        self.shown = {name: _plain(table[name]) for name in (*([] if id is None else [id]), *self.ignored)}
+        modelled = [name for name in table if name not in self.shown]
         if not modelled:
             raise InputError("all columns of the pool are ids or ignored; the model needs at least one")
         for what, columns in {"choices": choices, "levels": [*levels], "log": log, "units": [*units]}.items():
@@ -78,7 +77,7 @@ class Pool(DesignSpace):
                         f"column {name} is in {what}, but the model does not look at ids and ignored columns"
                     )
         made = {
-            name: table.parameter(name, name in choices, levels.get(name), name in log, units.get(name, ""))
+            name: _parameter(name, table[name], name in choices, levels.get(name), name in log, units.get(name, ""))
             for name in modelled
         }
         self._lay_out({name: parameter for name, (parameter, _) in made.items()})
@@ -86,7 +85,7 @@ class Pool(DesignSpace):
             raise InputError(f"same_in_batch is a list of columns: write [{same_in_batch!r}]")
         check_shared(same_in_batch, list(made), "columns")
         self.same_in_batch = tuple(same_in_batch)
-        self.names = tuple(name for name in table.columns)
+        self.names = tuple(table)
         self._points = torch.cat([coordinates for _, coordinates in made.values()], -1)
         self.tables = dict(tables or {})
         self.all_tables = Conditions.of((), self.tables, self.kinds).tables
@@ -146,7 +145,7 @@ class Pool(DesignSpace):
         return torch.cat(
             [
                 torch.cdist(part, rows, compute_mode="donot_use_mm_for_euclid_dist").argmin(-1)
-                for part in self.to_unit(x).split(max(1, PAIRS // rows.shape[0]))
+                for part in self.to_unit(x).split(max(1, PAIRS_AT_ONCE // rows.shape[0]))
             ]
         ).to(self._points.device)
 
@@ -202,9 +201,9 @@ class Pool(DesignSpace):
         ]
         made = Pool.among(space, torch.cat(parts, -1))
         made.same_in_batch = self.same_in_batch
-        return made._known_as(self, range(len(own)))
+        return made._with_labels_of(self, range(len(own)))
 
-    def _known_as(self, whole: "Pool", positions: Sequence[int]) -> "Pool":
+    def _with_labels_of(self, whole: "Pool", positions: Sequence[int]) -> "Pool":
         """Itself, with the ids and other columns of those rows of a pool from which its own come."""
         self.id, self.ignored, self.names, self.tables = whole.id, whole.ignored, whole.names, whole.tables
         self.all_tables = {**self.all_tables, **whole.all_tables}
@@ -226,7 +225,7 @@ class Pool(DesignSpace):
             raise InputError(f"no design of the pool has {values}")
         found = Pool.among(self, self._points[positions])
         found.same_in_batch = tuple(name for name in self.same_in_batch if name not in values)
-        return found._known_as(self, positions.tolist())
+        return found._with_labels_of(self, positions.tolist())
 
     def with_plates(self, count: int, taken: Tensor) -> tuple["Pool", int]:
         """The rows not taken (p x d) for which enough others have the same shared values, and how many are enough."""
@@ -281,7 +280,7 @@ class Pool(DesignSpace):
             return super().encode_many(designs)
         modelled = [field.name for field in self.fields]
         if self.id is not None and all(isinstance(params, Mapping) and self.id in params for params in designs):
-            return torch.stack([self._points[self._known(params)] for params in designs])
+            return torch.stack([self._points[self._row_with_id(params)] for params in designs])
         plain = [
             {name: value for name, value in params.items() if name in modelled or name not in self.names}
             if isinstance(params, Mapping)
@@ -290,7 +289,7 @@ class Pool(DesignSpace):
         ]
         return super().encode_many(plain)
 
-    def _known(self, params: Mapping[str, Any]) -> int:
+    def _row_with_id(self, params: Mapping[str, Any]) -> int:
         """The row with an id; other values that are given must be those of the row."""
         value = params[self.id or ""]
         value = value.item() if isinstance(value, np.generic) else value
@@ -313,7 +312,7 @@ class Pool(DesignSpace):
         row = self.encode(params)
         if self.id is None or self.id not in params:
             return self.decode(row)
-        position = self._known(params)
+        position = self._row_with_id(params)
         return {**self.decode(row), **{name: column[position] for name, column in self.shown.items()}}
 
     def decode(self, row: Tensor) -> Params:
@@ -330,86 +329,48 @@ class Pool(DesignSpace):
         return f"Pool({self._points.shape[0]} designs; {', '.join(self.names)})"
 
 
-class _Table:
-    """The columns of a table by name: numbers as arrays, everything else as it is."""
+def _plain(column: np.ndarray) -> list[Any]:
+    """A column that is not modelled, as plain values; what is missing is None."""
+    return [None if isinstance(value, float) and np.isnan(value) else value for value in column.tolist()]
 
-    def __init__(self, columns: dict[str, np.ndarray]) -> None:
-        self.columns = columns
 
-    @classmethod
-    def of(cls, rows: Any, names: Sequence[str] | None) -> "_Table":
-        """From a tensor, an array, nested lists, a DataFrame, a dict of columns, or dicts."""
-        rows = _by_column(rows)
-        if isinstance(rows, Mapping):
-            titles = [str(title) for title in rows]
-            values = [np.asarray(column, dtype=object) for column in rows.values()]
-            if any(column.ndim != 1 or len(column) != len(values[0]) for column in values):
-                raise InputError("the columns of a pool must be lists of the same length")
-        elif isinstance(rows, DataFrameLike):
-            titles = [str(title) for title in rows.columns]
-            values = [np.asarray(rows[title]) for title in rows.columns] if len(set(titles)) == len(titles) else []
-        else:
-            values = _columns(rows)
-            titles = [f"x{i + 1}" for i in range(len(values))]
-        if names is not None:
-            if len(names) != len(values):
-                raise InputError(f"the pool has {len(values)} columns but {len(names)} names: {list(names)}")
-            titles = [str(name) for name in names]
-        if len(set(titles)) != len(titles):
-            raise InputError(f"the names of a pool's columns must differ, got {titles}")
-        if not values or not len(values[0]):
-            raise InputError(
-                f"a pool needs a table of designs (m x d, at least one row), got {len(values)} columns of"
-                f" {len(values[0]) if values else 0} rows"
-            )
-        return cls(dict(zip(titles, values, strict=True)))
-
-    def plain(self, name: str) -> list[Any]:
-        """A column that is not modelled, as plain values; what is missing is None."""
-        return [
-            None if isinstance(value, float) and np.isnan(value) else value for value in self.columns[name].tolist()
-        ]
-
-    def parameter(
-        self, name: str, chosen: bool, levels: Sequence[Any] | None, log: bool, unit: str
-    ) -> tuple[Parameter, Tensor]:
-        """A column as a parameter, a choice if it is `chosen` to be one, and its coordinates: m x width."""
-        column = self.columns[name]
-        if levels is not None:
-            if chosen:
-                raise InputError(f"column {name} is in choices, which have no order, and in levels; leave one out")
-            ordered = Levels(levels, log, unit)
-            return ordered, ordered.encode(name, [column.tolist()])
-        texts = column.dtype.kind in "OUb" and any(
-            isinstance(value, str | bool | np.bool_) for value in column.tolist()
+def _parameter(
+    name: str, column: np.ndarray, chosen: bool, levels: Sequence[Any] | None, log: bool, unit: str
+) -> tuple[Parameter, Tensor]:
+    """A column as a parameter, a choice if it is `chosen` to be one, and its coordinates: m x width."""
+    if levels is not None:
+        if chosen:
+            raise InputError(f"column {name} is in choices, which have no order, and in levels; leave one out")
+        ordered = Levels(levels, log, unit)
+        return ordered, ordered.encode(name, [column.tolist()])
+    texts = column.dtype.kind in "OUb" and any(isinstance(value, str | bool | np.bool_) for value in column.tolist())
+    if chosen or texts:
+        if log or unit:
+            what = "is in log" if log else f"has the unit {unit!r}"
+            raise InputError(f"column {name} {what}, but its values are options without an order")
+        options, position = _options(name, column, chosen)
+        choice = Choice(options)
+        block = choice.coordinates()
+        return choice, torch.empty(len(column), 0) if block is None else block.rows[torch.from_numpy(position)]
+    try:
+        values = real_array(column)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a pool needs a table of numbers and texts; column {name} is not: {error}") from None
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row = int(np.argwhere(bad)[0][0])
+        raise InputError(
+            f"row {row} of the pool has the value {values[row]} in column {name}; drop that row, or the column"
+            f" with ignore=[{name!r}]"
         )
-        if chosen or texts:
-            if log or unit:
-                what = "is in log" if log else f"has the unit {unit!r}"
-                raise InputError(f"column {name} {what}, but its values are options without an order")
-            options, position = _options(name, column, chosen)
-            choice = Choice(options)
-            block = choice.coordinates()
-            return choice, torch.empty(len(column), 0) if block is None else block.rows[torch.from_numpy(position)]
-        try:
-            values = real_array(column)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"a pool needs a table of numbers and texts; column {name} is not: {error}") from None
-        bad = ~np.isfinite(values)
-        if bad.any():
-            row = int(np.argwhere(bad)[0][0])
-            raise InputError(
-                f"row {row} of the pool has the value {values[row]} in column {name}; drop that row, or the column"
-                f" with ignore=[{name!r}]"
-            )
-        if log and values.min() < LEAST_LOG:
-            row = int(values.argmin())
-            raise InputError(
-                f"column {name} is in log, but row {row} of the pool has the value {values[row]} there; its values must"
-                " be above 0"
-            )
-        number = TableColumn(float(values.min()), float(values.max()), log, None, unit)
-        return number, torch.from_numpy(values).unsqueeze(-1)
+    if log and values.min() < MIN_LOG_BOUND:
+        row = int(values.argmin())
+        raise InputError(
+            f"column {name} is in log, but row {row} of the pool has the value {values[row]} there; its values must"
+            " be above 0"
+        )
+    number = TableColumn(float(values.min()), float(values.max()), log, None, unit)
+    return number, torch.from_numpy(values).unsqueeze(-1)
 
 
 def _options(name: str, column: np.ndarray, numbers: bool) -> tuple[tuple[Any, ...], np.ndarray]:
@@ -427,34 +388,5 @@ def _options(name: str, column: np.ndarray, numbers: bool) -> tuple[tuple[Any, .
                 f"row {values.index(value)} of the pool has the value {value!r} in column {name}, which {what}; correct"
                 f" it, or drop the column with ignore=[{name!r}]"
             )
-    return tuple(int(value) if _is_whole(value) else value for value in seen), position
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, float) and value.is_integer()
-
-
-def _by_column(rows: Any) -> Any:
-    """A list of dicts as a dict of columns; other tables as they are."""
-    if not (isinstance(rows, list | tuple) and rows and isinstance(rows[0], Mapping)):
-        return rows
-    for i, row in enumerate(rows):
-        if not isinstance(row, Mapping) or set(row) != set(rows[0]):
-            raise InputError(f"row {i} of the pool does not have the names of row 0: {', '.join(map(str, rows[0]))}")
-    return {name: [row[name] for row in rows] for name in rows[0]}
-
-
-def _columns(rows: Any) -> list[np.ndarray]:
-    if isinstance(rows, Tensor):
-        rows = rows.detach().cpu().numpy()
-    try:
-        values = rows if isinstance(rows, np.ndarray) and rows.dtype.kind != "O" else np.array(rows, dtype=object)
-        if values.dtype.kind == "O" and not any(isinstance(value, str | bool) for value in values.flat):
-            values = real_array(rows)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"a pool needs a table of numbers and texts (m x d); these rows are not: {error}") from None
-    if values.ndim == 1:
-        values = values[:, None]
-    if values.ndim != 2:
-        raise InputError(f"a pool needs a table of designs (m x d, at least one row), got shape {values.shape}")
-    return [values[:, i] for i in range(values.shape[1])]
+    options = tuple(int(value) if isinstance(value, float) and value.is_integer() else value for value in seen)
+    return options, position

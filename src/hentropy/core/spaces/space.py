@@ -14,9 +14,9 @@ from typing import Any
 
 from hentropy.core.given import is_number
 from hentropy.core.spaces.constraints import Condition, Conditions, DesignTest, FeasibleSet
-from hentropy.core.spaces.coordinates import MOST_VALUES, Coordinates, Straight, ValueTable, scales_of
+from hentropy.core.spaces.coordinates import MAX_LISTED_DESIGNS, Coordinates, Straight, ValueTable, scales_of
 from hentropy.core.spaces.evaluation import Categories, ParameterColumn, Tables
-from hentropy.core.spaces.first_designs import FIRST_DRAWN, taking_turns
+from hentropy.core.spaces.first_designs import SAMPLES_PER_DESIGN, balanced_over_options
 from hentropy.core.spaces.options import Choice, OneOf, descriptor_tables
 from hentropy.core.spaces.parameters import Field, Number, Parameter, Real, blocks_of, nearest
 from hentropy.errors import DocPage, InputError, explained_in
@@ -24,7 +24,7 @@ from hentropy.lazy import Tensor, torch
 
 Params = dict[str, Any]
 
-SAME_DESIGN = 1e-9
+SAME_DESIGN_TOLERANCE = 1e-9
 """Designs whose unit coordinates differ by no more are the same."""
 
 
@@ -49,6 +49,8 @@ class DesignSpace(ABC):
 
     same_in_batch: tuple[str, ...] = ()
     """The parameters that have the same value in all designs that are asked for together."""
+
+    _feasible: FeasibleSet | None = None
 
     def _lay_out(self, parameters: Mapping[str, Parameter], held: Mapping[str, Tensor] | None = None) -> None:
         """Give every parameter its coordinates; those of parameters that are `held` are the given ones.
@@ -137,11 +139,15 @@ class DesignSpace(ABC):
 
     def from_cube(self, u: Tensor) -> Tensor:
         """The inverse of `to_cube`: ... x d; numbers on a grid come out relaxed, `project` rounds them."""
-        return self.free_from_cube(u)
+        return self.free_from_cube(u) if self._feasible is None else self._feasible.from_cube(u)
 
     def neighbours(self, x: Tensor) -> Tensor:
-        """Designs (... x d) with one value exchanged for another option or the next step: ... x N x d."""
-        return self.free_neighbours(x)
+        """Designs (... x d) with one value exchanged for another option or the next step: ... x N x d.
+
+        In place of infeasible ones it has x itself.
+        """
+        moved = self.free_neighbours(x)
+        return moved if self._feasible is None else self._feasible.repaired(moved, x)
 
     def free_from_cube(self, u: Tensor) -> Tensor:
         """`from_cube` without conditions."""
@@ -212,7 +218,7 @@ class DesignSpace(ABC):
 
     def contains(self, x: Tensor) -> Tensor:
         """Which designs (... x d) can really be run, up to rounding errors: ... ."""
-        return (self.to_unit(x) - self.to_unit(self.project(x))).abs().amax(-1) <= SAME_DESIGN
+        return (self.to_unit(x) - self.to_unit(self.project(x))).abs().amax(-1) <= SAME_DESIGN_TOLERANCE
 
     @abstractmethod
     def same_designs(self, other: "DesignSpace") -> bool:
@@ -256,12 +262,16 @@ class DesignSpace(ABC):
         numbers = self.free_filling(sobol(start + count, self.cube, seed))[start:]
 
         def drawn(generator: torch.Generator) -> Tensor:
-            return self.free_filling(torch.rand(FIRST_DRAWN, self.cube, generator=generator, dtype=torch.float64))
+            return self.free_filling(
+                torch.rand(SAMPLES_PER_DESIGN, self.cube, generator=generator, dtype=torch.float64)
+            )
 
         def feasible() -> Tensor:
-            return self.sample(max(FIRST_DRAWN, 2 * count), seed + m + 1)  # another seed: not the numbers above again
+            return self.sample(
+                max(SAMPLES_PER_DESIGN, 2 * count), seed + m + 1
+            )  # another seed: not the numbers above again
 
-        return taking_turns(numbers, drawn, feasible, tables, before, self.holds, seed + m)
+        return balanced_over_options(numbers, drawn, feasible, tables, before, self.holds, seed + m)
 
     def _option_tables(self) -> list[tuple[slice, ValueTable]]:
         """Where the options of choices and levels stand in a row, unless they are held."""
@@ -274,11 +284,13 @@ class DesignSpace(ABC):
 
     def holds(self, x: Tensor) -> Tensor:
         """Which designs (... x d) satisfy all conditions: ... ."""
-        return torch.ones(x.shape[:-1], dtype=torch.bool, device=x.device)
+        if self._feasible is None:
+            return torch.ones(x.shape[:-1], dtype=torch.bool, device=x.device)
+        return self._feasible.holds(x)
 
     def violated(self, row: Tensor) -> list[str]:
         """The conditions that a design (d) does not satisfy."""
-        return []
+        return [] if self._feasible is None else self._feasible.violated(row)
 
     def encode(self, params: Mapping[str, Any]) -> Tensor:
         """One design as a row (d), checked."""
@@ -353,9 +365,9 @@ class Space(DesignSpace):
         if not parameters:
             raise InputError("a space needs at least one parameter: Space(x=Real(0, 1))")
         made = {name: _as_parameter(name, given) for name, given in parameters.items()}
-        self._made(made, where, tables or {}, same_in_batch, {})
+        self._build(made, where, tables or {}, same_in_batch, {})
 
-    def _made(
+    def _build(
         self,
         parameters: Mapping[str, Parameter],
         where: Sequence[Condition],
@@ -382,7 +394,7 @@ class Space(DesignSpace):
     def limited(self, test: DesignTest) -> "Space":
         """The designs that also pass a test: a space with the same coordinates."""
         made = Space.__new__(Space)
-        made._made(self.parameters, self.where, self.tables, self.same_in_batch, self.held, test)
+        made._build(self.parameters, self.where, self.tables, self.same_in_batch, self.held, test)
         return made
 
     def fixed(self, **values: Any) -> "Space":
@@ -399,7 +411,7 @@ class Space(DesignSpace):
             held[name] = row[0]
         made = Space.__new__(Space)
         still = [name for name in self.same_in_batch if name not in held]
-        made._made(self.parameters, self.where, self.tables, still, held)
+        made._build(self.parameters, self.where, self.tables, still, held)
         return made
 
     def same_designs(self, other: DesignSpace) -> bool:
@@ -417,14 +429,6 @@ class Space(DesignSpace):
         """The test that its designs also pass, if there is one."""
         return None if self._feasible is None else self._feasible.test
 
-    def holds(self, x: Tensor) -> Tensor:
-        """Which designs (... x d) satisfy all conditions: ... ."""
-        return super().holds(x) if self._feasible is None else self._feasible.holds(x)
-
-    def violated(self, row: Tensor) -> list[str]:
-        """The conditions that a design (d) does not satisfy."""
-        return [] if self._feasible is None else self._feasible.violated(row)
-
     @property
     def held_values(self) -> dict[str, Any]:
         """The values of fixed parameters, as `fixed` takes them."""
@@ -437,15 +441,6 @@ class Space(DesignSpace):
     def idle_conditions(self) -> list[str]:
         """The conditions that exclude nothing."""
         return [] if self._feasible is None else self._feasible.idle()
-
-    def from_cube(self, u: Tensor) -> Tensor:
-        """The inverse of `to_cube`: ... x d; numbers on a grid come out relaxed, `project` rounds them."""
-        return self.free_from_cube(u) if self._feasible is None else self._feasible.from_cube(u)
-
-    def neighbours(self, x: Tensor) -> Tensor:
-        """Designs (... x d) with one value exchanged; x itself in place of infeasible ones: ... x N x d."""
-        moved = self.free_neighbours(x)
-        return moved if self._feasible is None else self._feasible.only(moved, x)
 
     @classmethod
     def box(cls, low: list[float], high: list[float]) -> "Space":
@@ -462,7 +457,7 @@ class Space(DesignSpace):
         rows = torch.empty(1, 0, dtype=torch.float64)
         for block in self._parts:
             values = block.values
-            if values is None or len(rows) * len(values) > MOST_VALUES:
+            if values is None or len(rows) * len(values) > MAX_LISTED_DESIGNS:
                 return None
             rows = torch.cat([rows.repeat_interleave(len(values), 0), values.repeat(len(rows), 1)], -1)
         return rows[self.holds(rows)]
@@ -497,7 +492,7 @@ def _as_parameter(name: str, given: Any) -> Parameter:
     )
 
 
-MOST_PARAMETERS = 5_000
+MAX_PARAMETERS = 5_000
 """No model learns from experiments with more, and the points that fill a space end soon after."""
 
 
@@ -512,9 +507,9 @@ def check_shared(names: Sequence[str], known: Sequence[str], what: str) -> None:
 
 def check_size(parameters: int) -> None:
     """Refuse a space with more parameters than can be searched."""
-    if parameters > MOST_PARAMETERS:
+    if parameters > MAX_PARAMETERS:
         raise InputError(
-            f"a design has at most {MOST_PARAMETERS} parameters, got {parameters}, each option of a choice counted;"
+            f"a design has at most {MAX_PARAMETERS} parameters, got {parameters}, each option of a choice counted;"
             " choose those that matter. A column of a table whose texts all differ is an id, or ignored"
         )
 

@@ -18,13 +18,13 @@ from functools import cached_property
 
 from hentropy.lazy import Tensor, torch
 
-CELLS = 4096
+TABLE_CELLS = 4096
 """Cells of a table, from 0 to the whole: the density of an amount is constant in each."""
 
-SMALLEST_VOLUME = 1e-6
+MIN_VOLUME_SHARE = 1e-6
 """Below it, as a share of the volume without upper bounds, tables are too coarse to tell feasible amounts apart."""
 
-ROUNDING = 1e-12
+WIDTH_TOLERANCE = 1e-12
 """An amount that exceeds a width by no more fits."""
 
 
@@ -50,7 +50,7 @@ class _Volume:
     def volume(self, s: Tensor) -> Tensor:
         """V at s (n): n."""
         if self.widths is not None:
-            return (s.unsqueeze(-1) <= self.widths.to(s) + ROUNDING).sum(-1).to(s)
+            return (s.unsqueeze(-1) <= self.widths.to(s) + WIDTH_TOLERANCE).sum(-1).to(s)
         return self._between(self.V, s)
 
     def below(self, s: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ class UniformParts:
     @cached_property
     def _volumes(self) -> dict[tuple[int, int], _Volume]:
         """V_j(., c) and G_j(., c) for each j and c that can occur."""
-        grid = torch.linspace(0.0, 1.0, CELLS + 1, dtype=torch.float64)
+        grid = torch.linspace(0.0, 1.0, TABLE_CELLS + 1, dtype=torch.float64)
         m = len(self.widths)
         found: dict[tuple[int, int], _Volume] = {}
         for j in range(m - 1, -1, -1):
@@ -104,7 +104,7 @@ class UniformParts:
                 rest = found[j + 1, c - 1]
                 V = (c - 1) * (rest.below(grid) - rest.below((grid - self._w[j]).clamp_min(0.0)))
                 V = V + found[j + 1, c].V if (j + 1, c) in found else V
-                G = torch.cat([grid[:1], (0.5 * (V[1:] + V[:-1])).cumsum(0) / CELLS])
+                G = torch.cat([grid[:1], (0.5 * (V[1:] + V[:-1])).cumsum(0) / TABLE_CELLS])
                 found[j, c] = _Volume(grid, V, G)
         return found
 
@@ -115,7 +115,7 @@ class UniformParts:
             return False
         if self._least[0] >= 1.0:
             return True
-        return float(self._volumes[0, self.used].volume(torch.ones(1, dtype=torch.float64))) > SMALLEST_VOLUME
+        return float(self._volumes[0, self.used].volume(torch.ones(1, dtype=torch.float64))) > MIN_VOLUME_SHARE
 
     def __call__(self, u: Tensor) -> Tensor:
         """Uniform points of the cube (... x m) as amounts: ... x m."""
