@@ -616,7 +616,7 @@ class Study:
         if success is not None:
             priced, _ = restricted(priced, own, self.decide_on, success)
         given = recommended(found, priced, own, self.space, designs, losses)
-        return self._comparer(found.decision, self.belief).at_bound(given)
+        return self._comparer(found.decision, self._of_decided).at_bound(given)
 
     def _stated(self, known: dict[str, Quantity], given: Recommendation, belief: Belief) -> dict[str, Quantity]:
         """The outcomes in the user's words, with the spread that the value of a recommended design is stated with.
