@@ -84,12 +84,14 @@ def _better(best: Tensor, best_value: Tensor, u: Tensor, value: Tensor) -> tuple
 
 
 def polish(
-    loss: Objective, start: Tensor, steps: int, clock: Clock, metric: Tensor | None = None, fresh: Tensor | None = None
-) -> tuple[Tensor, Tensor, Tensor]:
+    loss: Objective, start: Tensor, steps: int, clock: Clock, metric: Tensor | None = None,
+    fresh: Tensor | None = None, first_move: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Lower each of B losses from start (B x A) by BFGS: the best points, their losses, the inverse Hessians B x A x A.
 
     `metric`, the inverse Hessians of similar problems, saves the steps that learn them; problems marked `fresh` (B)
-    begin without. A step is a hundred operations on small arrays: NumPy takes a third of PyTorch's time for them.
+    begin without, by a move of the length `first_move` (B) in its largest coordinate. A step is a hundred operations
+    on small arrays: NumPy takes a third of PyTorch's time for them.
     """
 
     def evaluate(u: Array) -> tuple[Array, Array]:
@@ -97,9 +99,8 @@ def polish(
         return value.cpu().numpy(), gradient.cpu().numpy()
 
     with np.errstate(all="ignore"):
-        found = _bfgs(
-            evaluate, start.detach().clamp(0.0, 1.0).cpu().numpy(), steps, clock, _array(metric), _array(fresh)
-        )
+        u = start.detach().clamp(0.0, 1.0).cpu().numpy()
+        found = _bfgs(evaluate, u, steps, clock, _array(metric), _array(fresh), _array(first_move))
     best, best_value, M = (torch.from_numpy(each).to(start.device) for each in found)
     return best, best_value, M
 
@@ -110,11 +111,11 @@ def _array(values: Tensor | None) -> Array | None:
 
 def _bfgs(
     evaluate: Callable[[Array], tuple[Array, Array]], u: Array, steps: int, clock: Clock, metric: Array | None,
-    fresh: Array | None,
+    fresh: Array | None, first_move: Array | None,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     value, gradient = evaluate(u)
     best, best_value = u, value
-    M, fresh = _first_metric(gradient, metric, fresh)
+    M, fresh = _first_metric(gradient, metric, fresh, FIRST_MOVE if first_move is None else first_move)
     way, t = _direction(u, gradient, M), np.ones_like(value)
     low, high = np.zeros_like(t), np.full_like(t, np.inf)
     for _ in range(steps):
@@ -154,12 +155,14 @@ def _times(M: Array, v: Array) -> Array:
     return product
 
 
-def _first_metric(gradient: Array, metric: Array | None, fresh: Array | None) -> tuple[Array, Array]:
-    """Where nothing is known, the metric that makes the first move FIRST_MOVE long."""
+def _first_metric(
+    gradient: Array, metric: Array | None, fresh: Array | None, move: float | Array
+) -> tuple[Array, Array]:
+    """Where nothing is known, the metric that makes the first move as long as this."""
     B, A = gradient.shape
     if fresh is None:
         fresh = np.full(B, metric is None)
-    scale = FIRST_MOVE / np.abs(gradient).max(-1).clip(1e-300)
+    scale = move / np.abs(gradient).max(-1).clip(1e-300)
     plain = scale[:, None, None] * np.eye(A, dtype=gradient.dtype)
     return plain if metric is None else np.where(fresh[:, None, None], plain, metric), fresh
 
