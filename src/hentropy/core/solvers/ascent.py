@@ -97,6 +97,12 @@ LOOK_STEPS = 2
 ones show little of the gain, and not the same share of it everywhere."""
 
 
+FORMULA_STARTS, FORMULA_ROUNDS = 10, 4
+"""Where a formula makes gains cheap, so many starts go on by rounds of random steps before the ascent: late in a run a
+gain spans decades within a thousandth of the cube, and no slope leads from one side of a measured design to the other.
+"""
+
+
 def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int, keep: int) -> Tensor:
     """The best single designs by their quick gain, apart from each other: keep x 1 x d."""
     space, x = appraisal.space, first_designs(appraisal, designs).unsqueeze(-2)
@@ -110,6 +116,9 @@ def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int,
     scores = per_cost(appraisal.screen(x, nodes, LOOK_STEPS), x, cost)
     if space.points is not None:
         return leading(x, scores, keep, appraisal, apart=0.0)
+    if quick is None:
+        start = leading(x, scores, FORMULA_STARTS, appraisal, apart=APART)
+        return local_search(appraisal, start, cost, outcomes, FORMULA_ROUNDS)[:keep]
     start = leading(x, scores, keep, appraisal, apart=APART)
     if not space.exchanges:
         return start
