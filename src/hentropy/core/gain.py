@@ -64,8 +64,8 @@ outcomes of a design take more nodes."""
 MOST_REPLICATES = 1024
 
 RANKING = Effort(replicates=2, outcomes=8, draws=512, steps=4, rounds=0, afresh=0)
-RANKING_ONE = Effort(replicates=1, outcomes=24, draws=512, steps=3, rounds=0, afresh=0, random=False)
-RANKING_TWO = replace(RANKING_ONE, outcomes=96)
+RANKING_ONE = Effort(replicates=1, outcomes=48, draws=512, steps=5, rounds=1, afresh=4, random=False)
+RANKING_TWO = replace(RANKING_ONE, outcomes=96, steps=3, rounds=0, afresh=0)
 RANKING_DRAWN = Effort(replicates=4)
 """For the choice among a few designs, by the same outcomes for all. One outcome is integrated almost exactly: on 40
 posteriors over a mixed space, the design so chosen had at least 0.99 of the largest gain, with random ones 0.79. Two

@@ -30,6 +30,8 @@ MUCH_SHORTER = 0.25
 """By so much all steps of a problem are shorter after one that raised its loss."""
 
 ENOUGH_DECREASE, ENOUGH_CURVATURE = 1e-4, 0.7
+SHORTEST = 0.1
+"""The least share of a step that raised its loss which is tried next."""
 FIRST_MOVE, LONGEST_MOVE = 0.02, 0.2
 
 
@@ -130,9 +132,11 @@ def _bfgs(
         lower = new_value <= value + ENOUGH_DECREASE * before
         bends = after >= ENOUGH_CURVATURE * before
         accepted = lower & bends
-        # bisection: shorter where the loss did not fall, longer where it still falls steeply
+        # shorter where the loss did not fall, to the minimum of a parabola; longer where it still falls steeply
         high, low = np.where(lower, high, t), np.where(lower & ~bends, t, low)
-        t = np.where(np.isinf(high), 2.0 * t, 0.5 * (low + high))
+        share = np.where(low > 0.0, 0.5, (-0.5 * before / (new_value - value - before)).clip(SHORTEST, 0.5))
+        share = np.where(np.isfinite(share), share, SHORTEST)
+        t = np.where(np.isinf(high), 2.0 * t, low + share * (high - low))
         t[accepted], low[accepted], high[accepted] = 1.0, 0.0, np.inf
         M = _learned(M, s, new_gradient - gradient, after - before, accepted, fresh)
         fresh = fresh & ~accepted

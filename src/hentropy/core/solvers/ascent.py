@@ -362,12 +362,16 @@ def ascend(
 
 @dataclass
 class _Following:
-    """Actions that follow designs as these move: R x N x event, in the cube R x N x A; metrics R x N x A x A."""
+    """Actions that follow designs as these move: those at the largest gain so far (R), in the cube R x N x A.
+
+    A step that led down is taken back, and the next one begins where the last good one ended.
+    """
 
     appraisal: Appraisal
     search: ContinuousSearch
     u: Tensor
     metric: Tensor
+    largest: Tensor
 
     @classmethod
     def begin(cls, appraisal: Appraisal, x: Tensor, nodes: Nodes) -> "_Following | None":
@@ -381,7 +385,8 @@ class _Following:
         u = search.domain.to_cube(found.actions)
         if search.domain.exchanges:
             search = search.with_actions(found.actions.flatten(0, 1))
-        return cls(appraisal, search, u, search.metric.expand(*u.shape[:2], *search.metric.shape))
+        metric = search.metric.expand(*u.shape[:2], *search.metric.shape)
+        return cls(appraisal, search, u, metric, u.new_full((len(u),), -torch.inf))
 
     @property
     def actions(self) -> Tensor:
@@ -396,14 +401,16 @@ class _Following:
             with torch.no_grad():
                 still = belief.look_ahead(x.detach()).fantasy(nodes)
             actions = search.best_after(still, x.detach(), 1 + steps).actions
-            self.u = search.domain.to_cube(actions)
+            u, metric = search.domain.to_cube(actions), self.metric
         else:
-            self.u, _, self.metric = search.polished(fantasy, self.u, self.metric, steps)
-            actions = search.domain.to_action(self.u)
-        # the expected loss of today's action is a constant for an affine loss under one GP
-        varies = belief.components > 1 or bool(belief.graded) or search.decision.needs is not Needs.MEAN
-        stay = (search.stay(fantasy) * fantasy.weights).sum(-1) if varies else search.value
-        return stay - (search.loss_after(fantasy, actions) * fantasy.weights).sum(-1)
+            u, _, metric = search.polished(fantasy, self.u, self.metric, steps)
+            actions = search.domain.to_action(u)
+        saved = (search.stay(fantasy) - search.loss_after(fantasy, actions)).clamp_min(0.0)
+        gains = (saved * fantasy.weights).sum(-1)
+        rose = (gains.detach() > self.largest)[:, None, None]
+        self.largest = torch.maximum(gains.detach(), self.largest)
+        self.u, self.metric = torch.where(rose, u, self.u), torch.where(rose.unsqueeze(-1), metric, self.metric)
+        return gains
 
 
 @dataclass(frozen=True)
