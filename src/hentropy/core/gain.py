@@ -64,7 +64,7 @@ outcomes of a design take more nodes."""
 MOST_REPLICATES = 1024
 
 RANKING = Effort(replicates=2, outcomes=8, draws=512, steps=4, rounds=0, afresh=0)
-RANKING_ONE = Effort(replicates=1, outcomes=48, draws=512, steps=5, rounds=1, afresh=4, random=False)
+RANKING_ONE = Effort(replicates=1, outcomes=32, draws=512, steps=5, rounds=2, enough=0.005, afresh=4, random=False)
 RANKING_TWO = replace(RANKING_ONE, outcomes=96, steps=3, rounds=0, afresh=0)
 RANKING_DRAWN = Effort(replicates=4)
 """For the choice among a few designs, by the same outcomes for all. One outcome is integrated almost exactly: on 40
