@@ -65,7 +65,7 @@ class Auto(Solver):
         if q == 1 or appraisal.clock.expired:
             return replace(last, x=torch.cat([chosen.expand(last.x.shape[0], *chosen.shape), last.x], -2))
         sets = torch.cat([chosen.expand(last.x.shape[0], *chosen.shape), last.x], -2)
-        joint = self._with_options(appraisal, self._refine(appraisal, sets, cost, self._outcomes(appraisal)), cost)
+        joint = self._with_options(appraisal, self._refine(appraisal, sets, cost), cost)
         return replace(joint, x=torch.cat([joint.x, sets]))
 
     def _plates(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
@@ -118,7 +118,7 @@ class Auto(Solver):
         start = screen(appraisal, cost, designs, self._outcomes(appraisal), self.refined)
         if appraisal.clock.expired:
             return Finalists(start[: self.finalists], complete=False)
-        refined = self._refine(appraisal, start, cost, self._outcomes(appraisal))
+        refined = self._refine(appraisal, start, cost)
         return replace(refined, x=refined.x[: self.finalists])
 
     def _with_options(self, appraisal: Appraisal, refined: Finalists, cost: Cost | None) -> Finalists:
@@ -127,16 +127,16 @@ class Auto(Solver):
             return refined
         outcomes = self._outcomes(appraisal)
         others = exchanged(appraisal, refined.x[: self.finalists], cost, outcomes, self.finalists)
-        again = self._refine(appraisal, others, cost, outcomes)
+        again = self._refine(appraisal, others, cost)
         x = torch.cat([again.x, refined.x])
         scores = per_cost(appraisal.screen(x, appraisal.nodes(outcomes, x.shape[-2]), LOOK_STEPS), x, cost)
         actions = refined.actions if again.actions is None else again.actions
         best = leading(x, scores, len(x), appraisal, apart=NEARBY)
         return Finalists(best, again.complete and refined.complete, actions)
 
-    def _refine(self, appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int) -> Finalists:
+    def _refine(self, appraisal: Appraisal, start: Tensor, cost: Cost | None) -> Finalists:
         """Designs R x q x d ascended, the best first."""
-        q = start.shape[-2]
+        q, outcomes = start.shape[-2], self._outcomes(appraisal)
         formula = appraisal.applicable(q)
         if formula is not None and not formula.differentiable:
             designs = local_search(appraisal, start, cost, outcomes, VALUE_ROUNDS) if q == 1 else start
