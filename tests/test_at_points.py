@@ -171,13 +171,13 @@ def test_a_search_that_stops_early_finds_nearly_as_much(monkeypatch: pytest.Monk
     x = designs(1, 1, seed=4)
     fantasy = belief.look_ahead(x).fantasy(belief.nodes(24, 1))
     polished: list[int] = []
-    polish = ContinuousSearch._polished
+    polish = ContinuousSearch.polished
 
     def count(self: ContinuousSearch, fantasy: Fantasy, u: Tensor, metric: Tensor | None, steps: int) -> Any:
         polished.append(u.shape[1])
         return polish(self, fantasy, u, metric, steps)
 
-    monkeypatch.setattr(ContinuousSearch, "_polished", count)
+    monkeypatch.setattr(ContinuousSearch, "polished", count)
     gains, counts = [], []
     for enough in (0.0, 0.005):
         found = search.best_after(fantasy, x, steps=5, rounds=2, enough=enough)

@@ -161,7 +161,7 @@ def believed_in(where: str) -> he.Gaussian:
 @pytest.mark.parametrize("name", ["maximize", "top_k", "k_guesses", "best_observed", "estimate"])
 def test_proposals_and_decisions_satisfy_the_conditions(name: str, where: str, q: int) -> None:
     space, decision = SPACES[where], DECISIONS[name]
-    small = he.Auto(screened=8, outcomes=4, refined=2, polished=1, steps=2, finalists=1)
+    small = he.Auto(screened=8, outcomes=4, refined=2, steps=2, finalists=1)
     found = he.propose(decision, believed_in(where), space, q=q, solver=small)
     space.check(found.x)
     assert bool(space.holds(found.x).all())

@@ -368,7 +368,7 @@ def believed_in(where: str) -> tuple[torch.Tensor, he.Gaussian]:
 def test_every_decision_proposes_what_can_be_run(name: str, where: str, q: int) -> None:
     space = SPACES[where]
     X, belief = believed_in(where)
-    small = he.Auto(screened=8, outcomes=4, refined=2, polished=1, steps=2, finalists=1)
+    small = he.Auto(screened=8, outcomes=4, refined=2, steps=2, finalists=1)
     found = he.propose(DECISIONS[name], belief, space, q=q, pending=X[:1] if q == 2 else None, solver=small)
     space.check(found.x)
     assert found.x.shape == (q, space.dim)

@@ -64,13 +64,14 @@ outcomes of a design take more nodes."""
 MOST_REPLICATES = 1024
 
 RANKING = Effort(replicates=2, outcomes=8, draws=512, steps=4, rounds=0, afresh=0)
-RANKING_ONE = Effort(replicates=1, outcomes=24, draws=512, steps=3, rounds=0, afresh=0, random=False)
-RANKING_TWO = replace(RANKING_ONE, outcomes=96)
+RANKING_ONE = Effort(replicates=1, outcomes=32, draws=512, steps=5, rounds=2, enough=0.005, afresh=4, random=False)
+RANKING_TWO = replace(RANKING_ONE, outcomes=96, steps=3, rounds=0, afresh=0)
 RANKING_DRAWN = Effort(replicates=4)
 """For the choice among a few designs, by the same outcomes for all. One outcome is integrated almost exactly: on 40
 posteriors over a mixed space, the design so chosen had at least 0.99 of the largest gain, with random ones 0.79. Two
 outcomes take more nodes: late in a run, 24 in the plane err by a factor of up to two. The last is for formulas of
-functions drawn at random."""
+functions drawn at random. With a shorter search for the actions after an outcome (no further rounds), the best of the
+designs that an ascent found was missed in 2 of 117 cases, by a fifth."""
 
 
 @dataclass(frozen=True)

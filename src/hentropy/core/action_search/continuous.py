@@ -278,12 +278,12 @@ class ContinuousSearch(ActionSearch):
             with torch.no_grad():
                 found = self._exchanged(fantasy.some(some), fantasy, x, found, found.actions[:, some])
         start = self.domain.to_cube(found.actions)
-        now = self._polished(fantasy, start, self.metric.expand(b, N, *self.metric.shape), steps)
+        now = self.polished(fantasy, start, self.metric.expand(b, N, *self.metric.shape), steps)
         if rounds >= WIDE:
             # a start on a kink is held by it, one beside it is not
             generator = torch.Generator().manual_seed(0)
             noise = torch.randn(start[:, some].shape, generator=generator, dtype=torch.float64).to(start)
-            beside = self._polished(fantasy.some(some), start[:, some] + NUDGE * noise, None, 2 * steps)
+            beside = self.polished(fantasy.some(some), start[:, some] + NUDGE * noise, None, 2 * steps)
             now = (
                 torch.cat([now[0], beside[0]], 1),
                 torch.cat([now[1], beside[1]], 1),
@@ -320,7 +320,7 @@ class ContinuousSearch(ActionSearch):
         tried = found_afresh(sums, fantasy.some(some), self.domain, self.points, self.contenders)
         each, actions = fantasy.some(some.repeat_interleave(tried.shape[2])), tried.flatten(1, 2)
         if sums.reward is not None:
-            u, _, _ = self._polished(each, self.domain.to_cube(actions), None, LONGER * steps)
+            u, _, _ = self.polished(each, self.domain.to_cube(actions), None, LONGER * steps)
             actions = self.domain.project(self.domain.to_action(u))
         return self._taken(fantasy, found, actions)
 
@@ -331,7 +331,7 @@ class ContinuousSearch(ActionSearch):
         better = actions[rows, (choice - 1).clamp_min(0)]
         return BestAfterOutcome(loss, found.stay, torch.where((choice > 0)[..., None, None], better, found.actions))
 
-    def _polished(self, fantasy: Fantasy, u: Tensor, metric: Tensor | None, steps: int) -> "_Polished":
+    def polished(self, fantasy: Fantasy, u: Tensor, metric: Tensor | None, steps: int) -> "_Polished":
         """Actions in unit coordinates, b x N x A, polished for their outcomes; none gets worse."""
         b, N, A = u.shape
 
@@ -345,10 +345,10 @@ class ContinuousSearch(ActionSearch):
     def _polished_some(self, fantasy: Fantasy, start: "_Polished", index: Tensor, steps: int) -> "_Polished":
         """The same for some of the outcomes, by their index; the others stay as they are."""
         if len(index) == start[0].shape[1]:
-            return self._polished(fantasy, start[0], start[2], steps)
+            return self.polished(fantasy, start[0], start[2], steps)
         if not len(index):
             return start
-        some = self._polished(fantasy.some(index), start[0][:, index], start[2][:, index], steps)
+        some = self.polished(fantasy.some(index), start[0][:, index], start[2][:, index], steps)
         u, loss, metric = (old.index_copy(1, index, new) for old, new in zip(start, some, strict=True))
         return u, loss, metric
 
@@ -418,15 +418,6 @@ class ContinuousSearch(ActionSearch):
     def with_actions(self, actions: Tensor) -> "ContinuousSearch":
         """With further actions (A x event) among the contenders."""
         return replace(self, contenders=torch.cat([self.contenders, actions]))
-
-    @torch.no_grad()
-    def narrowed(self, fantasy: Fantasy) -> "ContinuousSearch":
-        """With those of the contenders alone that are best after some outcome, and today's best action first."""
-        points, needs, chosen = self.decision.points(self.contenders), self.decision.needs, {0}
-        for _, moments in fantasy.shared_in_chunks(points, needs):
-            best = expected_loss(self.decision, moments, self.contenders, self.draws).argmin(-1)
-            chosen.update(best.flatten().tolist())
-        return replace(self, contenders=self.contenders[sorted(chosen)])
 
     @torch.no_grad()
     def improved_by(self, actions: Tensor) -> "ContinuousSearch":

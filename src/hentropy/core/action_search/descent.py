@@ -30,6 +30,8 @@ MUCH_SHORTER = 0.25
 """By so much all steps of a problem are shorter after one that raised its loss."""
 
 ENOUGH_DECREASE, ENOUGH_CURVATURE = 1e-4, 0.7
+SHORTEST = 0.1
+"""The least share of a step that raised its loss which is tried next."""
 FIRST_MOVE, LONGEST_MOVE = 0.02, 0.2
 
 
@@ -84,12 +86,14 @@ def _better(best: Tensor, best_value: Tensor, u: Tensor, value: Tensor) -> tuple
 
 
 def polish(
-    loss: Objective, start: Tensor, steps: int, clock: Clock, metric: Tensor | None = None, fresh: Tensor | None = None
-) -> tuple[Tensor, Tensor, Tensor]:
+    loss: Objective, start: Tensor, steps: int, clock: Clock, metric: Tensor | None = None,
+    fresh: Tensor | None = None, first_move: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Lower each of B losses from start (B x A) by BFGS: the best points, their losses, the inverse Hessians B x A x A.
 
     `metric`, the inverse Hessians of similar problems, saves the steps that learn them; problems marked `fresh` (B)
-    begin without. A step is a hundred operations on small arrays: NumPy takes a third of PyTorch's time for them.
+    begin without, by a move of the length `first_move` (B) in its largest coordinate. A step is a hundred operations
+    on small arrays: NumPy takes a third of PyTorch's time for them.
     """
 
     def evaluate(u: Array) -> tuple[Array, Array]:
@@ -97,9 +101,8 @@ def polish(
         return value.cpu().numpy(), gradient.cpu().numpy()
 
     with np.errstate(all="ignore"):
-        found = _bfgs(
-            evaluate, start.detach().clamp(0.0, 1.0).cpu().numpy(), steps, clock, _array(metric), _array(fresh)
-        )
+        u = start.detach().clamp(0.0, 1.0).cpu().numpy()
+        found = _bfgs(evaluate, u, steps, clock, _array(metric), _array(fresh), _array(first_move))
     best, best_value, M = (torch.from_numpy(each).to(start.device) for each in found)
     return best, best_value, M
 
@@ -110,11 +113,11 @@ def _array(values: Tensor | None) -> Array | None:
 
 def _bfgs(
     evaluate: Callable[[Array], tuple[Array, Array]], u: Array, steps: int, clock: Clock, metric: Array | None,
-    fresh: Array | None,
+    fresh: Array | None, first_move: Array | None,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     value, gradient = evaluate(u)
     best, best_value = u, value
-    M, fresh = _first_metric(gradient, metric, fresh)
+    M, fresh = _first_metric(gradient, metric, fresh, FIRST_MOVE if first_move is None else first_move)
     way, t = _direction(u, gradient, M), np.ones_like(value)
     low, high = np.zeros_like(t), np.full_like(t, np.inf)
     for _ in range(steps):
@@ -129,9 +132,11 @@ def _bfgs(
         lower = new_value <= value + ENOUGH_DECREASE * before
         bends = after >= ENOUGH_CURVATURE * before
         accepted = lower & bends
-        # bisection: shorter where the loss did not fall, longer where it still falls steeply
+        # shorter where the loss did not fall, to the minimum of a parabola; longer where it still falls steeply
         high, low = np.where(lower, high, t), np.where(lower & ~bends, t, low)
-        t = np.where(np.isinf(high), 2.0 * t, 0.5 * (low + high))
+        share = np.where(low > 0.0, 0.5, (-0.5 * before / (new_value - value - before)).clip(SHORTEST, 0.5))
+        share = np.where(np.isfinite(share), share, SHORTEST)
+        t = np.where(np.isinf(high), 2.0 * t, low + share * (high - low))
         t[accepted], low[accepted], high[accepted] = 1.0, 0.0, np.inf
         M = _learned(M, s, new_gradient - gradient, after - before, accepted, fresh)
         fresh = fresh & ~accepted
@@ -154,12 +159,14 @@ def _times(M: Array, v: Array) -> Array:
     return product
 
 
-def _first_metric(gradient: Array, metric: Array | None, fresh: Array | None) -> tuple[Array, Array]:
-    """Where nothing is known, the metric that makes the first move FIRST_MOVE long."""
+def _first_metric(
+    gradient: Array, metric: Array | None, fresh: Array | None, move: float | Array
+) -> tuple[Array, Array]:
+    """Where nothing is known, the metric that makes the first move as long as this."""
     B, A = gradient.shape
     if fresh is None:
         fresh = np.full(B, metric is None)
-    scale = FIRST_MOVE / np.abs(gradient).max(-1).clip(1e-300)
+    scale = move / np.abs(gradient).max(-1).clip(1e-300)
     plain = scale[:, None, None] * np.eye(A, dtype=gradient.dtype)
     return plain if metric is None else np.where(fresh[:, None, None], plain, metric), fresh
 

@@ -7,18 +7,20 @@ minimum for every outcome, and the envelope theorem gives the gradient in the de
 from dataclasses import dataclass, replace
 
 from hentropy.core.action_search import ContinuousSearch, descend
+from hentropy.core.action_search.descent import polish
 from hentropy.core.beliefs import Needs, Nodes
 from hentropy.core.gain import Appraisal
-from hentropy.core.solvers.base import Cost, Finalists, Solver, leading, narrowed, per_cost, with_few_draws
+from hentropy.core.solvers.base import Cost, Finalists, Solver, leading, per_cost, with_few_draws
 from hentropy.core.spaces import DesignSpace, Pool
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
 FIRST_SHARE, FEWEST_FIRST = 2, 6
-LOOKED_AT_TWICE = 0.125
+LOOKED_AT_TWICE = 0.25
 """A first look at all designs takes half of the outcomes, but no fewer than have tails, where the gain is late in a
-run; the best eighth is looked at again with all of them. It takes all components of a mixture: a gain may be that of
-one with a small weight."""
+run, and the known actions; the best quarter is looked at again with actions that descend. It takes all components of a
+mixture: a gain may be that of one with a small weight. Of 22 cases in which proposals had been poor, the best quarter
+by known actions had a design with at least 0.94 of the best of all designs, the best eighth once 0.09."""
 
 APART = 0.03
 """The designs that go on differ by so much in each coordinate of the unit cube, in the root mean square: one peak does
@@ -90,35 +92,39 @@ def _seen(appraisal: Appraisal) -> Tensor:
     return torch.unique(X[torch.cat(rows)], dim=0)
 
 
-STARTS, START_ROUNDS = 10, 4
-"""The best of the designs looked at go on by so many rounds of random steps before an ascent, half as many in the last
-rounds: a gain spans decades within a few tenths of the cube, and the best basin is rarely hit near its peak."""
+LOOK_STEPS = 2
+"""Steps of descent of the actions in the second look: where the best action after an outcome is a new one, the known
+ones show little of the gain, and not the same share of it everywhere."""
 
-COMPARING_STEPS = 4
-"""Steps of descent of the actions when starts are compared: where the best action after an outcome is a new one, the
-known ones show little of the gain."""
+
+FORMULA_ROUNDS = 2
+"""Where a formula makes gains cheap, starts go on by so many rounds of random steps before the ascent: late in a run a
+gain spans decades within a thousandth of the cube, and no slope leads from one side of a measured design to the other.
+Without them, 44 of 48 proposals for `BestObserved` had 0.95 of the largest gain, and one next to nothing; now 48 have.
+"""
 
 
 def screen(appraisal: Appraisal, cost: Cost | None, designs: int, outcomes: int, keep: int) -> Tensor:
     """The best single designs by their quick gain, apart from each other: keep x 1 x d."""
-    x = first_designs(appraisal, designs).unsqueeze(-2)
+    space, x = appraisal.space, first_designs(appraisal, designs).unsqueeze(-2)
     quick, few = _quick(appraisal), max(FEWEST_FIRST, outcomes // FIRST_SHARE)
+    nodes = appraisal.nodes(outcomes, 1)
     if quick is not None:
         scores = per_cost(quick.screen(x, quick.nodes(few, 1)), x, cost)
         x = x[scores.argsort(descending=True)[: max(keep, int(LOOKED_AT_TWICE * len(x)))]]
-    nodes = appraisal.nodes(outcomes, 1)
-    scores = per_cost(appraisal.screen(x, nodes), x, cost)
-    if appraisal.space.points is not None:
+        if quick.formula is None:
+            appraisal, nodes = quick, quick.nodes(few, 1)
+    scores = per_cost(appraisal.screen(x, nodes, LOOK_STEPS), x, cost)
+    if space.points is not None:
         return leading(x, scores, keep, appraisal, apart=0.0)
-    start = leading(x, scores, max(keep, STARTS), appraisal, apart=APART)
+    start = leading(x, scores, keep, appraisal, apart=APART)
     if quick is None:
-        return local_search(appraisal, start, cost, outcomes, START_ROUNDS, keep)[:keep]
-    # fewer outcomes and known actions may lead astray: starts and what became of them are compared with all outcomes,
-    # and with actions that descend for each
-    quick = narrowed(quick, start, quick.nodes(few, 1))
-    both = torch.cat([local_search(quick, start, cost, few, START_ROUNDS, keep), start])
-    scores = per_cost(appraisal.screen(both, nodes, COMPARING_STEPS), both, cost)
-    return leading(both, scores, keep, appraisal, apart=APART)
+        return local_search(appraisal, start, cost, outcomes, FORMULA_ROUNDS)
+    if not space.exchanges:
+        return start
+    # the first designs have few combinations of options: those next to the best are looked at as well
+    both = torch.cat([start, space.neighbours(start[:, 0]).flatten(0, 1).unsqueeze(-2)])
+    return leading(both, per_cost(appraisal.screen(both, nodes, LOOK_STEPS), both, cost), keep, appraisal, apart=APART)
 
 
 def _quick(appraisal: Appraisal) -> Appraisal | None:
@@ -136,23 +142,21 @@ after a round that did not help."""
 
 
 @torch.no_grad()
-def local_search(
-    appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int, rounds: int, keep: int | None = None
-) -> Tensor:
-    """Refine designs F x 1 x d by rounds of random steps: the best first; after half of the rounds, the best `keep`."""
+def local_search(appraisal: Appraisal, start: Tensor, cost: Cost | None, outcomes: int, rounds: int) -> Tensor:
+    """Refine designs F x 1 x d by rounds of random steps: the best first."""
     space, generator = appraisal.space, torch.Generator().manual_seed(appraisal.seed + 3)
     nodes, x = appraisal.nodes(outcomes, 1), start.squeeze(-2)
-    reach = x.new_full((len(x), 1), LONGEST_STEP)
-    for round_ in range(rounds):
+    reach, every = x.new_full((len(x), 1), LONGEST_STEP), torch.arange(len(x), device=x.device)
+    for _ in range(rounds):
         if appraisal.clock.expired:
             break
         moved = beside(space, x, reach, TRIES, generator)
         trial = torch.cat([x.unsqueeze(0), moved, space.neighbours(x).movedim(-2, 0)])  # T x F x d
         sets = trial.flatten(0, 1).unsqueeze(-2)
         most, best = per_cost(appraisal.screen(sets, nodes), sets, cost).reshape(trial.shape[:2]).max(0)
-        reach = torch.where((best > 0).unsqueeze(-1), reach, SHORTER * reach)
-        go_on = most.argsort(descending=True)[: None if round_ + 1 < rounds // 2 else keep]
-        x, reach = trial[best[go_on], go_on], reach[go_on]
+        x, reach = trial[best, every], torch.where((best > 0).unsqueeze(-1), reach, SHORTER * reach)
+        order = most.argsort(descending=True)
+        x, reach = x[order], reach[order]
     return x.unsqueeze(-2)
 
 
@@ -166,7 +170,7 @@ def with_other_options(space: DesignSpace, x: Tensor) -> Tensor:
 def exchanged(appraisal: Appraisal, x: Tensor, cost: Cost | None, outcomes: int, keep: int) -> Tensor:
     """The best sets of designs that differ from one of x (R x q x d) in one option of one design: keep x q x d."""
     sets = torch.unique(with_other_options(appraisal.space, x).flatten(0, 1), dim=0)
-    scores = per_cost(appraisal.screen(sets, appraisal.nodes(outcomes, x.shape[1])), sets, cost)
+    scores = per_cost(appraisal.screen(sets, appraisal.nodes(outcomes, x.shape[1]), LOOK_STEPS), sets, cost)
     return leading(sets, scores, keep, appraisal, apart=APART)
 
 
@@ -175,7 +179,7 @@ FIRST_STEP, NEAR_DATA = 0.04, 0.1
 
 
 def step_lengths(appraisal: Appraisal, x: Tensor) -> Tensor:
-    """The first steps of an ascent from designs R x q x d: R x (q cube).
+    """The first steps of an ascent from designs R x q x d, in each coordinate of the cube: R.
 
     No longer than the distance to the nearest observed or pending design: a peak of the gain among crowded data is
     narrower than that.
@@ -184,8 +188,7 @@ def step_lengths(appraisal: Appraisal, x: Tensor) -> Tensor:
     known, near = torch.cat([appraisal.belief.X, appraisal.pending]), x.new_full(x.shape[:-1], FIRST_STEP)
     if len(known):
         near = torch.cdist(space.to_cube(x).flatten(0, 1), space.to_cube(known)).amin(-1).reshape(near.shape)
-    steps = (near / space.cube**0.5).clamp(NEAR_DATA * FIRST_STEP, FIRST_STEP)
-    return steps.unsqueeze(-1).expand(*x.shape[:-1], space.cube).flatten(1)
+    return (near / space.cube**0.5).clamp(NEAR_DATA * FIRST_STEP, FIRST_STEP).amax(-1)
 
 
 def ascend_together(
@@ -221,7 +224,8 @@ def ascend_together(
         return -per_cost(gains - known, designs, cost)
 
     start = torch.cat([space.to_cube(x).reshape(R, head), domain.to_cube(actions).reshape(R, -1)], -1)
-    far = torch.cat([step_lengths(appraisal, x), x.new_full((R, start.shape[-1] - head), FIRST_STEP)], -1)
+    far = x.new_full(start.shape, FIRST_STEP)
+    far[:, :head] = step_lengths(appraisal, x).unsqueeze(-1)
     u, losses = descend(minus_gain, start, steps, appraisal.clock, far, back=True)
     return *unpack(u), -losses
 
@@ -315,21 +319,98 @@ class OneShot(Solver):
         return Finalists(appraisal.space.project(designs[best]), not appraisal.clock.expired, met[best])
 
 
-def ascend_nested(
+LOG_FROM = 1e-6
+"""Gains are ascended on a logarithmic scale from this share of the largest on: within a few tenths of the cube they
+span decades."""
+
+FIRST_DESCENT = 4
+"""Steps of descent that find the actions of the first designs, twice: between, outcomes take over better actions."""
+
+
+def ascend(
     appraisal: Appraisal, x: Tensor, nodes: Nodes, steps: int, inner_steps: int, cost: Cost | None
-) -> tuple[Tensor, Tensor]:
-    """Ascend designs R x q x d by envelope gradients: designs reached and their gains R."""
+) -> tuple[Tensor, Tensor | None, Tensor]:
+    """Ascend designs R x q x d by quasi-Newton steps along envelope gradients.
+
+    Designs reached, actions met (R x N x event) where these are searched by descent, and gains R on the scale of the
+    ascent. The actions follow the designs: `inner_steps` of descent after each step, from where they were. The gain of
+    numbers on a grid is that of the nearest ones that can be run.
+    """
     R, q, _ = x.shape
     space = appraisal.space
     known = 0.0 if cost is None else appraisal.of_pending(nodes)
+    follow = _Following.begin(appraisal, x, nodes) if appraisal.applicable(q) is None else None
+    unit: list[Tensor] = []
 
     def minus_gain(u: Tensor) -> Tensor:
-        designs = space.from_cube(u.reshape(R, q, -1))
-        return -per_cost(appraisal.with_gradient(designs, nodes, inner_steps) - known, designs, cost)
+        relaxed = space.from_cube(u.reshape(R, q, -1))
+        designs = relaxed + (space.project(relaxed) - relaxed).detach()
+        if follow is None:
+            gains = appraisal.with_gradient(designs, nodes, inner_steps)
+        else:
+            gains = follow.gains(appraisal.together(designs), nodes, inner_steps)
+        worth = per_cost(gains - known, designs, cost)
+        if not unit:
+            unit.append(LOG_FROM * worth.detach().abs().max().clamp_min(torch.finfo(worth.dtype).tiny / LOG_FROM))
+        return -torch.asinh(worth / unit[0])
 
-    start = space.to_cube(x).reshape(R, -1)
-    u, losses = descend(minus_gain, start, steps, appraisal.clock, step_lengths(appraisal, x), back=True)
-    return space.from_cube(u.reshape(R, q, -1)), -losses
+    start, far = space.to_cube(x).reshape(R, -1), step_lengths(appraisal, x)
+    u, losses, _ = polish(minus_gain, start, steps, appraisal.clock, first_move=far)
+    reached = space.project(space.from_cube(u.reshape(R, q, -1)))
+    return reached, None if follow is None else follow.actions, -losses
+
+
+@dataclass
+class _Following:
+    """Actions that follow designs as these move: those at the largest gain so far (R), in the cube R x N x A.
+
+    A step that led down is taken back, and the next one begins where the last good one ended.
+    """
+
+    appraisal: Appraisal
+    search: ContinuousSearch
+    u: Tensor
+    metric: Tensor
+    largest: Tensor
+
+    @classmethod
+    def begin(cls, appraisal: Appraisal, x: Tensor, nodes: Nodes) -> "_Following | None":
+        """The best actions for designs R x q x d; None where actions are not searched by descent."""
+        search, together = appraisal.search, appraisal.together(x)
+        if not isinstance(search, ContinuousSearch):
+            return None
+        with torch.no_grad():
+            fantasy = appraisal.belief.look_ahead(together).fantasy(nodes)
+            found = search.best_after(fantasy, together, FIRST_DESCENT, rounds=1)
+        u = search.domain.to_cube(found.actions)
+        if search.domain.exchanges:
+            search = search.with_actions(found.actions.flatten(0, 1))
+        metric = search.metric.expand(*u.shape[:2], *search.metric.shape)
+        return cls(appraisal, search, u, metric, u.new_full((len(u),), -torch.inf))
+
+    @property
+    def actions(self) -> Tensor:
+        return self.search.domain.project(self.search.domain.to_action(self.u))
+
+    def gains(self, x: Tensor, nodes: Nodes, steps: int) -> Tensor:
+        """The gains R of designs R x (p + q) x d, differentiable in x, after this many steps of the actions."""
+        search, belief = self.search, self.appraisal.belief
+        fantasy = belief.look_ahead(x).fantasy(nodes)
+        if search.domain.exchanges:
+            # between options there is nothing to follow: actions that can be run, from the best of those known
+            with torch.no_grad():
+                still = belief.look_ahead(x.detach()).fantasy(nodes)
+            actions = search.best_after(still, x.detach(), 1 + steps).actions
+            u, metric = search.domain.to_cube(actions), self.metric
+        else:
+            u, _, metric = search.polished(fantasy, self.u, self.metric, steps)
+            actions = search.domain.to_action(u)
+        saved = (search.stay(fantasy) - search.loss_after(fantasy, actions)).clamp_min(0.0)
+        gains = (saved * fantasy.weights).sum(-1)
+        rose = (gains.detach() > self.largest)[:, None, None]
+        self.largest = torch.maximum(gains.detach(), self.largest)
+        self.u, self.metric = torch.where(rose, u, self.u), torch.where(rose.unsqueeze(-1), metric, self.metric)
+        return gains
 
 
 @dataclass(frozen=True)
@@ -356,13 +437,13 @@ class Nested(Solver):
         order[:, 0] = torch.arange(first.shape[0])
         start = first[:, 0][order.to(first.device)]  # R x q x d
         nodes, rounds = appraisal.nodes(self.outcomes, q), ROUNDS if space.exchanges else 0
-        designs, gains = ascend_nested(appraisal, start, nodes, self.steps, self.inner_steps, cost)
+        designs, _, gains = ascend(appraisal, start, nodes, self.steps, self.inner_steps, cost)
         for _ in range(rounds):
             if appraisal.clock.expired:
                 break
             best = gains.argsort(descending=True)[: self.restarts]
             others = exchanged(appraisal, designs[best], cost, self.outcomes, self.restarts)
-            others, more = ascend_nested(appraisal, others, nodes, self.steps // rounds, self.inner_steps, cost)
+            others, _, more = ascend(appraisal, others, nodes, self.steps // rounds, self.inner_steps, cost)
             designs, gains = torch.cat([designs[best], others]), torch.cat([gains[best], more])
         best = gains.argsort(descending=True)[:2]
         return Finalists(space.project(designs[best]), not appraisal.clock.expired)

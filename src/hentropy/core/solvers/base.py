@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hentropy.core.action_search import ContinuousSearch
-from hentropy.core.beliefs import Nodes
 from hentropy.core.gain import RANKING, RANKING_DRAWN, RANKING_ONE, RANKING_TWO, Appraisal
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
@@ -60,15 +59,6 @@ def informed(appraisal: Appraisal, actions: Tensor | None) -> Appraisal:
     if isinstance(search, ContinuousSearch):
         search = search.with_actions(actions.flatten(0, 1))
     return replace(appraisal, search=search)
-
-
-def narrowed(appraisal: Appraisal, x: Tensor, nodes: Nodes) -> Appraisal:
-    """For a search around designs F x q x d: with those of the actions alone that their outcomes make best."""
-    search = appraisal.search
-    if not isinstance(search, ContinuousSearch) or appraisal.applicable(x.shape[-2]) is not None:
-        return appraisal
-    fantasy = appraisal.belief.look_ahead(appraisal.together(x)).fantasy(nodes)
-    return replace(appraisal, search=search.narrowed(fantasy))
 
 
 def with_few_draws(appraisal: Appraisal) -> Appraisal:

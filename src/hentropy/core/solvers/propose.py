@@ -8,14 +8,13 @@ import zlib
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hentropy.core.action_search import ContinuousSearch
 from hentropy.core.beliefs import Belief, Needs
 from hentropy.core.beliefs.success import Success
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
 from hentropy.core.entropy import entropy_of
 from hentropy.core.gain import Appraisal, Audit
-from hentropy.core.solvers.ascent import ascend_nested, ascend_together, exchanged, local_search, screen
+from hentropy.core.solvers.ascent import LOOK_STEPS, ascend, exchanged, local_search, screen
 from hentropy.core.solvers.base import (
     Cost,
     Finalists,
@@ -25,9 +24,7 @@ from hentropy.core.solvers.base import (
     knowing,
     leader,
     leading,
-    narrowed,
     per_cost,
-    with_few_draws,
 )
 from hentropy.core.solvers.finite import Finite
 from hentropy.core.spaces import DesignSpace, Params, Pool
@@ -40,11 +37,9 @@ class Auto(Solver):
     """Sizes were chosen by the share of the largest gain that proposals have (`benchmarks/search.py`) against time.
 
     `screened` (1 + d) designs that fill the space are evaluated, and as many around anchors. The best `refined` ascend
-    for `steps` + d steps; where actions are ascended with them, which costs more, the best `polished` for half as many.
-    Where the loss looks at variances, a step costs twice as much, and `variance_steps` take the place of `steps`.
-    In the end, `rounds` of random steps refine the finalists. `outcomes` is for one GP; under a mixture
-    `mixture_outcomes` take their place, and `joint_outcomes` where each design has several: with 16 of those, 4 of 16
-    proposals about two outcomes had a gain a tenth below the largest.
+    for `steps` + d steps, with actions that take `inner_steps` after each. The best `finalists` are left to the audit.
+    `outcomes` is for one GP; under a mixture `mixture_outcomes` take their place, and `joint_outcomes` where each
+    design has several: with 16 of those, 4 of 16 proposals about two outcomes had a gain a tenth below the largest.
     """
 
     screened: int = 48
@@ -52,11 +47,9 @@ class Auto(Solver):
     mixture_outcomes: int = 16
     joint_outcomes: int = 24
     refined: int = 6
-    polished: int = 3
-    steps: int = 3
-    variance_steps: int = 2
-    rounds: int = 2
-    finalists: int = 3
+    steps: int = 6
+    inner_steps: int = 1
+    finalists: int = 4
 
     def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
         """One design at a time, each conditioned on the ones before; then all of them jointly."""
@@ -94,7 +87,7 @@ class Auto(Solver):
                 plates.append(plate)
                 found.append(self._screened(replace(appraisal, space=space.plate(plate)), q, cost))
             x = torch.stack([each.x[0] for each in found])
-            scores = per_cost(appraisal.screen(x, appraisal.nodes(self._outcomes(appraisal), q), self.steps), x, cost)
+            scores = per_cost(appraisal.screen(x, appraisal.nodes(self._outcomes(appraisal), q), LOOK_STEPS), x, cost)
             found = [found[i] for i in scores.argsort(descending=True)]
         found.insert(0, self.search(replace(appraisal, space=space.plate(found[0].x[0, 0])), q, cost))
         best = torch.stack([each.x[0] for each in found[: self.finalists]])
@@ -125,58 +118,39 @@ class Auto(Solver):
         start = screen(appraisal, cost, designs, self._outcomes(appraisal), self.refined)
         if appraisal.clock.expired:
             return Finalists(start[: self.finalists], complete=False)
-        refined = self._with_options(appraisal, self._refine(appraisal, start, cost), cost)
-        return self._polish(appraisal, replace(refined, x=refined.x[: self.finalists]), cost)
-
-    def _polish(self, appraisal: Appraisal, found: Finalists, cost: Cost | None) -> Finalists:
-        """The designs F x 1 x d that an ascent found after a few random steps, by the actions that it met."""
-        formula = appraisal.applicable(1)
-        if appraisal.clock.expired or (formula is not None and not formula.differentiable):
-            return found
-        outcomes = self.joint_outcomes  # ascent has fitted the designs to fewer
-        appraisal = narrowed(informed(appraisal, found.actions), found.x, appraisal.nodes(outcomes, 1))
-        appraisal = with_few_draws(appraisal)
-        x = local_search(appraisal, found.x, cost, outcomes, self.rounds)
-        # what is better by these outcomes may not be by others: the choice is the audit's
-        return replace(found, x=torch.cat([x, found.x[:1]]), complete=found.complete and not appraisal.clock.expired)
+        refined = self._refine(appraisal, start, cost)
+        return replace(refined, x=refined.x[: self.finalists])
 
     def _with_options(self, appraisal: Appraisal, refined: Finalists, cost: Cost | None) -> Finalists:
-        """The designs F x q x d that ascent found, or better ones with other options, ascended too."""
+        """The sets F x q x d that ascent found, or better ones with other options, ascended too."""
         if not appraisal.space.exchanges or appraisal.clock.expired:
             return refined
-        others = exchanged(appraisal, refined.x[: self.polished], cost, self._outcomes(appraisal), self.polished)
+        outcomes = self._outcomes(appraisal)
+        others = exchanged(appraisal, refined.x[: self.finalists], cost, outcomes, self.finalists)
         again = self._refine(appraisal, others, cost)
         x = torch.cat([again.x, refined.x])
-        nodes = appraisal.nodes(self._outcomes(appraisal), x.shape[-2])
-        scores = per_cost(appraisal.screen(x, nodes, self.steps), x, cost)
+        scores = per_cost(appraisal.screen(x, appraisal.nodes(outcomes, x.shape[-2]), LOOK_STEPS), x, cost)
         actions = refined.actions if again.actions is None else again.actions
         best = leading(x, scores, len(x), appraisal, apart=NEARBY)
         return Finalists(best, again.complete and refined.complete, actions)
 
     def _refine(self, appraisal: Appraisal, start: Tensor, cost: Cost | None) -> Finalists:
         """Designs R x q x d ascended, the best first."""
-        q, actions = start.shape[-2], None
-        first = self.variance_steps if appraisal.decision.needs is Needs.VARIANCE else self.steps
+        q, outcomes = start.shape[-2], self._outcomes(appraisal)
         formula = appraisal.applicable(q)
         if formula is not None and not formula.differentiable:
-            outcomes = self._outcomes(appraisal)
             designs = local_search(appraisal, start, cost, outcomes, VALUE_ROUNDS) if q == 1 else start
             return Finalists(designs, not appraisal.clock.expired)
-        nodes = appraisal.nodes(self._outcomes(appraisal), q)
-        if formula is None and isinstance(appraisal.search, ContinuousSearch):
-            start = start[: self.polished]
-            with torch.no_grad():
-                together = appraisal.together(start)
-                found = appraisal.search.pick(appraisal.belief.look_ahead(together).fantasy(nodes), together)
-            steps = first + appraisal.space.cube
-            designs, actions, gains = ascend_together(appraisal, start, found.actions, nodes, steps, cost)
-        else:
-            designs, gains = ascend_nested(appraisal, start, nodes, first + appraisal.space.cube, 0, cost)
-        best_first = appraisal.space.project(designs[gains.argsort(descending=True)])
-        return Finalists(best_first, not appraisal.clock.expired, actions)
+        steps = int((self.steps + appraisal.space.cube) * (1 if formula is None else FORMULA_STEPS))
+        nodes = appraisal.nodes(outcomes, q)
+        designs, actions, gains = ascend(appraisal, start, nodes, steps, self.inner_steps, cost)
+        return Finalists(designs[gains.argsort(descending=True)], not appraisal.clock.expired, actions)
 
 
-VALUE_ROUNDS = 4
+FORMULA_STEPS = 1.5
+"""Where a formula makes gains cheap, so many times as many steps."""
+
+VALUE_ROUNDS = 8
 """Rounds of random steps where a gain has no gradient."""
 
 PLATES, PLATE_ROUNDS = 4, 1
