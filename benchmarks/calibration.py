@@ -21,7 +21,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +232,7 @@ def run(job: Job, until: float = math.inf) -> dict[str, Any] | None:
         value = function.measure(row)
         step: dict[str, Any] = {"known": count, "value": value, "truth": float(function.true(row))}
         if trial.predictions:
+            step["score"] = trial.predictions[NAME].score(value)
             step["predicted"] = predicted(trial, row, study.belief, space)
             step["components"] = components(study.belief, row, value)
         study.tell(trial, value)
@@ -373,9 +374,54 @@ def predictions_table(runs: Sequence[dict[str, Any]]) -> str:
             sides = f"{found.below / found.count:.2f}, {found.above / found.count:.2f}"
             cells += [_marked(found.error, ASKED_ERROR), _marked(found.inside, ASKED_SHARE), sides]
         lines.append(f"| {function} | {' | '.join(cells)} |")
-    each = [f"{held[setting]} of {len(FUNCTIONS)} hold both" for setting in ("noiseless", "noisy")]
+    both = ("noiseless", "noisy")
+    each = [f"{held[setting]} of {len(FUNCTIONS)} hold both" for setting in both]
+    ideal = [f"{_ideal_functions(runs, setting):.1f} of {len(FUNCTIONS)} expected" for setting in both]
+    pooled = [_pooled(runs, setting) for setting in both]
     asked = f"{ASKED_ERROR[0]} to {ASKED_ERROR[1]} | {ASKED_SHARE[0]} to {ASKED_SHARE[1]} | {ASKED_FUNCTIONS} functions"
-    return "\n".join([*lines, f"| all | | | {each[0]} | | | {each[1]} |", f"| asked | {asked} | {asked} |"])
+    return "\n".join(
+        [
+            *lines,
+            f"| all | {pooled[0]} | {each[0]} | {pooled[1]} | {each[1]} |",
+            f"| perfect normal predictions | 1.00 | 0.90 | {ideal[0]} | 1.00 | 0.90 | {ideal[1]} |",
+            f"| asked | {asked} | {asked} |",
+        ]
+    )
+
+
+def _pooled(runs: Sequence[dict[str, Any]], setting: str) -> str:
+    """Of all functions together: the root mean square of normal scores up to 6, and the share inside."""
+    own = [run for run in runs if run["setting"] == setting]
+    found = Predictions.of(own)
+    if not found.count:
+        return "|"
+    scores = [
+        max(-6.0, min(6.0, step["score"]))
+        for run in own
+        for step in run["steps"][len(run["steps"]) // 2 :]
+        if "score" in step
+    ]
+    said = f"scores {math.sqrt(math.fsum(one * one for one in scores) / len(scores)):.2f}" if scores else ""
+    return f"{said} | {found.inside:.2f}"
+
+
+def _ideal_functions(runs: Sequence[dict[str, Any]], setting: str) -> float:
+    """On how many functions perfect normal predictions hold both figures, by chance."""
+    return sum(
+        ideal_share(Predictions.of(run for run in runs if (run["setting"], run["function"]) == (setting, one)).count)
+        for one in FUNCTIONS
+    )
+
+
+@cache
+def ideal_share(count: int) -> float:
+    """The probability that so many errors N(0, 1) hold both figures, to 0.01 or so."""
+    if not count:
+        return 0.0
+    draws = torch.randn(4000, count, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    error, inside = draws.square().mean(-1).sqrt(), (draws.abs() <= Z_COVERED).double().mean(-1)
+    held = [(each >= low) & (each <= high) for each, (low, high) in ((error, ASKED_ERROR), (inside, ASKED_SHARE))]
+    return float((held[0] & held[1]).double().mean())
 
 
 def verdicts_table(runs: Sequence[dict[str, Any]]) -> str:

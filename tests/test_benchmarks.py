@@ -1,6 +1,7 @@
 """The tables of `make bench`, and the places of docs/benchmarks.md that they fill."""
 
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -137,6 +138,14 @@ def test_calibration_counts_errors_of_the_second_half_and_all_verdicts() -> None
         worse, better, mean, count = calibration.compared(runs, other, after)
         assert (worse, better, count) == counts
         assert mean == pytest.approx(gap / spread)
+
+
+def test_perfect_predictions_hold_both_figures_by_chance_only() -> None:
+    # of 40 results 34 to 38 have to be inside, by the binomial distribution; errors miss in one of 20 cases besides
+    inside = sum(math.comb(40, k) * 0.9**k * 0.1 ** (40 - k) for k in range(34, 39))
+    assert inside - 0.05 < calibration.ideal_share(40) < inside
+    assert calibration.ideal_share(2000) > 0.99
+    assert calibration.ideal_share(0) == 0.0
 
 
 def test_tables_of_calibration_fill_their_place_of_the_page() -> None:
