@@ -46,7 +46,6 @@ CASES = [
     Case("own points", "Branin", "late"),
     Case("own points", "Cosines-2", "late", seed=100),
     Case("limits", "Hartmann-3", "late"),
-    Case("Maximize", "Ackley-8", "late", noise=0.001, seed=100),
     Case("Sequence", "Ackley-4", "converged", noise=0.001, seed=100),
 ]
 

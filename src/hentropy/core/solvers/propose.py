@@ -37,7 +37,8 @@ class Auto(Solver):
     """Sizes were chosen by the share of the largest gain that proposals have (`benchmarks/search.py`) against time.
 
     `screened` (1 + d) designs that fill the space are evaluated, and as many around anchors. The best `refined` ascend
-    for `steps` + d steps, with actions that take `inner_steps` after each. The best `finalists` are left to the audit.
+    for `steps` + d steps, with actions that take `inner_steps` after each. The best `finalists` are left to the audit,
+    with the `kept` best of the designs that they started from: by more outcomes, an ascent may have led down.
     `outcomes` is for one GP; under a mixture `mixture_outcomes` take their place, and `joint_outcomes` where each
     design has several: with 16 of those, 4 of 16 proposals about two outcomes had a gain a tenth below the largest.
     """
@@ -50,6 +51,7 @@ class Auto(Solver):
     steps: int = 6
     inner_steps: int = 1
     finalists: int = 4
+    kept: int = 2
 
     def search(self, appraisal: Appraisal, q: int, cost: Cost | None) -> Finalists:
         """One design at a time, each conditioned on the ones before; then all of them jointly."""
@@ -119,7 +121,7 @@ class Auto(Solver):
         if appraisal.clock.expired:
             return Finalists(start[: self.finalists], complete=False)
         refined = self._refine(appraisal, start, cost)
-        return replace(refined, x=refined.x[: self.finalists])
+        return replace(refined, x=torch.cat([refined.x[: self.finalists], start[: self.kept]]))
 
     def _with_options(self, appraisal: Appraisal, refined: Finalists, cost: Cost | None) -> Finalists:
         """The sets F x q x d that ascent found, or better ones with other options, ascended too."""
