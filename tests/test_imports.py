@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import hentropy
+from docs.extensions.layers import DOCS, DRAWING, drawing, layers
 
 pytestmark = pytest.mark.core
 
@@ -241,11 +242,8 @@ def test_no_class_has_the_name_of_another() -> None:
     assert {name: files for name, files in found.items() if len(files) > 1} == {}
 
 
-@pytest.mark.parametrize("floor", FLOORS)
-def test_the_design_names_every_part(floor: str) -> None:
-    docs = Path(__file__).parents[1] / "docs"
-    rows = [line for line in (docs / "design.md").read_text().splitlines() if line.startswith("|")]
-    drawn = (docs / "images" / "floors.svg").read_text()
-    parts = [part for row in FLOORS[floor] for part in row]
-    assert [part for part in parts if not any(f"`{part}`" in row for row in rows)] == []
-    assert [part for part in parts if f">{part}<" not in drawn] == []
+def test_the_design_names_every_part_and_draws_it() -> None:
+    page = (DOCS / "design.md").read_text()
+    listed = {layer.name: [set(parts) for parts, _ in layer.rows] for layer in layers(page)}
+    assert listed == {floor: [set(row) for row in rows] for floor, rows in FLOORS.items()}
+    assert DRAWING.read_text() == drawing(page), "run `python -m docs.extensions.layers`"

@@ -171,8 +171,3 @@ def test_the_commands_are_in_the_makefile() -> None:
     assert {"demo", "test", "docs"} <= commands
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert commands <= set(targets)
-
-
-def test_the_places_to_fill_in_are_marked() -> None:
-    text = (ROOT / "docs" / "design.md").read_text()
-    assert 0 <= text.find("<!-- mixture:begin -->") < text.find("<!-- mixture:end -->")

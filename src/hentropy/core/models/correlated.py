@@ -7,8 +7,8 @@ With standardised values y of outcome i at designs x in the unit cube, noise v_i
     theta = (log l_1 ... log l_g, log s_1 ... log s_o, m_1 ... m_o, t_21, t_31, t_32 ..., log v of those not given)
 
 R has the partial correlations tanh t. Outcomes are modelled together where the evidence for it, by Laplace's
-approximation at the most probable theta, exceeds that of outcomes apart by `MARGIN`. docs/design.md has the simulations
-that it was chosen by.
+approximation at the most probable theta, exceeds that of outcomes apart by `MARGIN`. The simulations
+that it was chosen by are in docs/explanation/decisions-taken.md.
 """
 
 from collections.abc import Callable, Sequence
