@@ -19,11 +19,15 @@ def bowl(x: np.ndarray, low: float = 1.0) -> float:
 
 
 def test_it_finds_the_bottom_and_says_what_was_measured_there() -> None:
-    found = he.minimize(bowl, Bounds([-1.0, 0.0], [1.0, 4.0]), (3.0,), budget=14, **QUICK)
-    assert found.fun == bowl(found.x, 3.0) == found.func_vals.min()
-    assert found.fun < 3.01
-    assert found.expected_loss == pytest.approx(found.fun, abs=0.01)
-    assert found.nfev == len(found.records) == len(found.x_iters) <= 14
+    """Of results that noise could explain the likeliest is chosen; where none is possible, the least."""
+    for deterministic in (False, True):
+        bounds = Bounds([-1.0, 0.0], [1.0, 4.0])
+        found = he.minimize(bowl, bounds, (3.0,), budget=14, deterministic=deterministic, **QUICK)
+        assert found.fun == bowl(found.x, 3.0)
+        assert found.fun - found.func_vals.min() <= (0.0 if deterministic else 1e-4)
+        assert found.fun < 3.01
+        assert found.expected_loss == pytest.approx(found.fun, abs=0.01)
+        assert found.nfev == len(found.records) == len(found.x_iters) <= 14
 
 
 def test_data_that_were_there_cost_no_calls_and_starts_do() -> None:

@@ -17,6 +17,7 @@ from hentropy.studies.execution.objective import Objective
 try:
     import dask.config
     from distributed import CancelledError, Client, Future, KilledWorker, LocalCluster, Worker, get_worker
+    from distributed.client import ClosedClientError
     from distributed.comm import resolve_address
 except ImportError:
     raise MissingExtra("distributed", "dask") from None
@@ -55,7 +56,10 @@ class Dask(Executor):
     def submit(self, number: int, params: Mapping[str, Any]) -> None:
         """Send an experiment to the cluster."""
         self._check(number)
-        self._futures[number] = self._client.submit(_evaluate, self._objective, dict(params), pure=False)
+        try:
+            self._futures[number] = self._client.submit(_evaluate, self._objective, dict(params), pure=False)
+        except ClosedClientError:
+            raise self._gone() from None
         self._listen(number)
 
     def wait(self, timeout: float | None = None) -> list[tuple[int, Evaluation]]:
@@ -68,10 +72,7 @@ class Dask(Executor):
                 number, future = self._ended.get(timeout=left)
             except Empty:
                 if self._client.status == "closed":  # it has tried to reach the scheduler for a while
-                    raise ExecutionError(
-                        f"the Dask scheduler at {self._address} is gone, and with it what ran there; start it again,"
-                        " and run again"
-                    ) from None
+                    raise self._gone() from None
                 if deadline is not None and time.monotonic() >= deadline:
                     break
                 continue
@@ -106,6 +107,11 @@ class Dask(Executor):
         finally:
             self._futures.clear()
             self._ours.close()
+
+    def _gone(self) -> ExecutionError:
+        return ExecutionError(
+            f"the Dask scheduler at {self._address} is gone, and with it what ran there; start it again, and run again"
+        )
 
     def _listen(self, number: int) -> None:
         self._futures[number].add_done_callback(lambda future: self._ended.put((number, future)))
