@@ -114,9 +114,11 @@ class Auto(Solver):
 
     def _one(self, appraisal: Appraisal, cost: Cost | None) -> Finalists:
         """The best single designs: F x 1 x d."""
-        # losses that look at values jointly cost more: half of the designs
-        fewer = 2 if appraisal.decision.needs is Needs.JOINT and appraisal.formula is None else 1
-        designs = self.screened * (1 + appraisal.space.cube) // fewer
+        designs = self.screened * (1 + appraisal.space.cube)
+        if appraisal.formula is not None:
+            designs *= OBSERVED_DESIGNS if appraisal.decision.follows_data else 1
+        elif appraisal.decision.needs is Needs.JOINT:  # losses that look at values jointly cost more
+            designs //= 2
         start = screen(appraisal, cost, designs, self._outcomes(appraisal), self.refined)
         if appraisal.clock.expired:
             return Finalists(start[: self.finalists], complete=False)
@@ -148,6 +150,11 @@ class Auto(Solver):
         designs, actions, gains = ascend(appraisal, start, nodes, steps, self.inner_steps, cost)
         return Finalists(designs[gains.argsort(descending=True)], not appraisal.clock.expired, actions)
 
+
+OBSERVED_DESIGNS = 3
+"""So many times as many designs are screened for the best measured design by its formula: expected improvement has many
+narrow peaks among crowded data. Of 120 cases late in runs of four to ten parameters, 117 had at least 0.95 of the
+largest gain instead of 114, the least 0.93 instead of 0.56, in 1.2 times the time."""
 
 FORMULA_STEPS = 1.5
 """Where a formula makes gains cheap, so many times as many steps."""
