@@ -480,7 +480,7 @@ def summary(runs: Sequence[dict[str, Any]]) -> str:
     return "\n\n".join([predictions_table(runs), verdicts_table(runs), recommended_table(runs), said])
 
 
-PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+PAGE = Path(__file__).parent.parent / "docs" / "results" / "calibration.md"
 BEGIN, END = "<!-- calibration:begin -->", "<!-- calibration:end -->"
 
 
@@ -506,7 +506,9 @@ def main() -> None:
     options.add_argument("--out", type=Path, default=Path("out/calibration.jsonl"))
     options.add_argument("--version", default=he.__version__, help="what the tables say that was measured: a commit")
     options.add_argument("--summary", type=Path, metavar="FILE", help="tables of an earlier sweep; measure nothing")
-    options.add_argument("--write-docs", action="store_true", help="with --summary: put them into docs/benchmarks.md")
+    options.add_argument(
+        "--write-docs", action="store_true", help="with --summary: put them into docs/results/calibration.md"
+    )
     given = options.parse_args()
     if given.summary is not None:
         text = summary([{"version": given.version, **run} for run in read(given.summary)])

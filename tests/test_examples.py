@@ -31,7 +31,20 @@ from support.commands import done
 from support.waiting import PATIENCE, until
 
 ROOT = Path(__file__).parents[1]
-EXAMPLES, PAGE = ROOT / "examples", ROOT / "docs" / "studies.md"
+EXAMPLES = ROOT / "examples"
+STUDIES = [
+    ROOT / "docs" / f"{page}.md"
+    for page in (
+        "studies",
+        "studies/by-hand",
+        "studies/outcomes",
+        "studies/noise",
+        "studies/execution",
+        "studies/storage",
+        "reference/command-line",
+    )
+]
+"""The pages on studies, in the order in which they are followed: later ones use the files of earlier ones."""
 DESIGNS = ROOT / "docs" / "designs.md"
 FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = [sys.executable, "-m", "hentropy"]
@@ -403,14 +416,15 @@ def test_the_page_on_designs_is_true(tmp_path: Path, programs: Path) -> None:
     )
 
 
-def test_the_page_on_studies_is_true(tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = PAGE.read_text()
-    assert follow(text, tmp_path, programs) > 20
+def test_the_pages_on_studies_are_true(tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sum(follow(page.read_text(), tmp_path, programs) for page in STUDIES) > 20
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "example"}
-    for found in FENCED.finditer(text):
-        if found[1] == "python" and not found[2].startswith("# "):
-            exec(compile("\n" * text[: found.start(2)].count("\n") + found[2], PAGE, "exec"), names)
+    for page in STUDIES:
+        text = page.read_text()
+        for found in FENCED.finditer(text):
+            if found[1] == "python" and not found[2].startswith("# "):
+                exec(compile("\n" * text[: found.start(2)].count("\n") + found[2], page, "exec"), names)
     assert names["from_file"].stopped == "the budget of 12 trials is used up"
     for study in [value for value in names.values() if isinstance(value, he.Study)]:
         study.close()
@@ -442,7 +456,8 @@ def keys(schema: dict[str, Any], node: Any, path: str) -> Iterator[str]:
 
 def test_the_page_names_every_key_of_a_study_file() -> None:
     schema = json_schema()
-    section = PAGE.read_text().split("## What the file says")[1].split("\n## ")[0]
+    page = ROOT / "docs" / "reference" / "study-file.md"
+    section = page.read_text().split("## Keys")[1].split("\n## ")[0]
     assert set(re.findall(r"^\| `([\w.]+)` \|", section, re.MULTILINE)) == set(keys(schema, schema, ""))
 
 

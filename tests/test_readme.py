@@ -14,8 +14,8 @@ from hentropy.views.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 README, WHICH = ROOT / "README.md", ROOT / "docs" / "which.md"
-DECISIONS, DESIGNS = ROOT / "docs" / "decisions.md", ROOT / "docs" / "designs.md"
-MODELS = ROOT / "docs" / "models.md"
+DECISIONS, OWN = ROOT / "docs" / "decisions.md", ROOT / "docs" / "own-decisions.md"
+DESIGNS, MODELS = ROOT / "docs" / "designs.md", ROOT / "docs" / "models.md"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 NAMES = [
     name
@@ -63,7 +63,7 @@ def chosen_in_table(document: Path) -> set[str]:
     return {name for row in rows for name in re.findall(r"[`,] *([A-Z]\w+)", row)}
 
 
-@pytest.mark.parametrize("document", [DECISIONS, DESIGNS, MODELS], ids=lambda path: path.name)
+@pytest.mark.parametrize("document", [DECISIONS, OWN, DESIGNS, MODELS], ids=lambda path: path.name)
 def test_the_examples_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of a document in one name space, as a reader would; line numbers in errors are those of the document."""
     monkeypatch.chdir(tmp_path)

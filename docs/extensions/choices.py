@@ -27,7 +27,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
 }
 """Options that suit the example, by decision; of others, those that have to be given have their defaults."""
 
-PAGES = {**{goal.decision: goal.page for goal in CHOICES}, OWN: "decisions.html#a-decision-of-your-own"}
+PAGES = {**{goal.decision: goal.page for goal in CHOICES}, OWN: "own-decisions.html#a-decision-of-your-own"}
 """Where each decision is described."""
 
 QUESTIONS: dict[str, dict[str, str]] = {

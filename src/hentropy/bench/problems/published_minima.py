@@ -131,6 +131,6 @@ def _file(data: str | Path, name: str) -> Path:
     if not path.is_file():
         raise InputError(
             f"{path} does not exist; it is made from the repository of De Ath et al., georgedeath/egreedy: see"
-            " docs/results.md"
+            " docs/results/minima.md"
         )
     return path

@@ -11,7 +11,7 @@ another only if that is truly better with a probability of at least `CLEAR`, by 
     recommended = best, unless P(likely is better) >= CLEAR: then likely; unless P(Bayes is better) >= CLEAR: then Bayes
 
 If these probabilities are right, the recommended design is worse than the best measured one in at most 1 - CLEAR of the
-studies that leave it. docs/decisions.md has the figures by which CLEAR was chosen.
+studies that leave it. docs/explanation/recommendation.md has the figures by which CLEAR was chosen.
 A decision that is restricted to measured designs is what it is by definition (`likely`), and only compared with `best`.
 
 The stated value. The best of n results is also the luckiest one. A belief that knows the noise accounts for that; where
