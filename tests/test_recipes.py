@@ -16,7 +16,7 @@ from support.waiting import PATIENCE
 ROOT = Path(__file__).parents[1]
 COPIED = ("src", "tests", "benchmarks", "docs", "README.md", "pyproject.toml", "Makefile")
 
-RECIPE = re.compile(r"^### Adding an? ([\w ]+)\n(.*?)(?=^###? Adding)", re.MULTILINE | re.DOTALL)
+RECIPE = re.compile(r"^### Adding an? ([\w ]+)\n(.*?)(?=^### Adding|^## Other)", re.MULTILINE | re.DOTALL)
 STEP = re.compile(
     r"(?:New file `(?P<new>[^`]+)`"
     r"|In `(?P<file>[^`]+)`, (?:(?P<where>below|above) (?P<t1>`+)(?P<line>.+?)(?P=t1)"
