@@ -283,7 +283,10 @@ def dask_command(name: str) -> list[str]:
     return [sys.executable, "-m", "dask", name]
 
 
-TIMING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\d+ (?:s|minutes?|hours?) ago|after \d+ trials|process \d+ on \S+,|\b\w+@\w[\w.-]*")
+TIMING = re.compile(
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\d+ (?:s|minutes?|hours?|days?) ago"
+    r"|after \d+ trials|process \d+ on \S+,|\b\w+@\w[\w.-]*"
+)
 NUMBER = re.compile(r"-?\d+(\.\d+)*(e[-+]?\d+)?")
 FRACTION = re.compile(r"-?\d+\.\d+(e[-+]?\d+)?")
 BY_MODEL = re.compile(r"│|so far:")

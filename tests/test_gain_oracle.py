@@ -15,6 +15,7 @@ from torch import Tensor
 
 import hentropy as he
 from hentropy import Gaussian, Needs
+from hentropy.bench.problems.standard import standard
 from hentropy.core.acquisition import EHIG, as_botorch
 from hentropy.core.beliefs import Transformed
 from hentropy.core.beliefs.transformed import normal_belief
@@ -232,3 +233,33 @@ def test_the_acquisition_function_is_a_few_per_cent_low(decision: he.Decision) -
         value = EHIG(as_botorch(belief), decision, torch.stack([LOW, LOW + WIDTH]))(x)
     audited = he.gain(decision, belief, x, spaces("box", "same")[0]).value
     assert 0.95 < float(value.sum() / audited.sum()) < 1.05
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-6])
+def test_a_design_beside_crowded_data_gains_no_more_than_it_can_vary(noise: float) -> None:
+    """E max_i m'_i is at most max_i m_i + sum of E abs(m'_i - m_i), each of which is at most a standard deviation.
+
+    Here i are the data and the design, which has its mean without being measured. This holds for every belief, with
+    transforms too. The noise is stated as none, or as a millionth of the spread.
+    """
+    problem = standard("hartmann-3")
+    generator, optimum = torch.Generator().manual_seed(3), tensor([0.114614, 0.555649, 0.852547])
+    around = optimum + 0.05 * torch.randn(15, 3, generator=generator, dtype=torch.float64)
+    X = torch.cat([problem.space.sample(25, 1), around.clamp(0.0, 1.0)])
+    Y = -problem(X)
+    belief = he.fit(X, Y, space=problem.space, noise=noise * float(Y.std()), best="high")
+    assert isinstance(belief, Transformed)
+
+    def known(x: Tensor) -> tuple[Tensor, Tensor]:
+        mean, var = belief.moments(x, Needs.VARIANCE).total()
+        return mean, var.clamp_min(0.0).sqrt()
+
+    measured, spreads = known(X)
+    for away in (0.0, 1e-4, 1e-2):
+        x = (X[25:] + away).clamp(0.0, 1.0)
+        found, (mean, sd) = he.gain(he.BestObserved(), belief, x, problem.space), known(x)
+        rise = (mean - measured.max()).clamp_min(0.0)
+        most = rise + sd + spreads.sum()
+        assert bool((found.value <= most + 5.0 * found.std_error).all()), (away, found, most)
+        assert bool((found.value >= rise - 5.0 * found.std_error - spreads.sum()).all()), (away, found, rise)
+        assert float(most.max()) < 0.1

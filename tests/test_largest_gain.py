@@ -12,8 +12,8 @@ from benchmarks.search_cases import Case, setting
 import hentropy as he
 from hentropy import Real, Space, propose
 from hentropy.core.gain import Appraisal
-from hentropy.core.solvers.ascent import CLOSE, beside, first_designs, step_lengths
-from hentropy.core.solvers.base import leading, with_few_draws
+from hentropy.core.solvers.ascent import CLOSE, ascend, beside, first_designs, step_lengths
+from hentropy.core.solvers.base import Outlay, leading, with_few_draws
 from support.beliefs import designs, gaussian
 from support.decisions import ROWS, SPACE
 
@@ -101,6 +101,35 @@ def test_steps_are_short_where_data_are_near() -> None:
     assert steps.shape == (2,)
     torch.testing.assert_close(steps[0], torch.tensor(0.01, dtype=torch.float64))
     assert bool(steps[1] >= steps[0])
+
+
+def test_gains_of_separate_ascents_can_be_compared() -> None:
+    """They are those of the designs reached, on the scale of gains, wherever the ascent began."""
+    appraisal = Appraisal.prepare(he.BestObserved(), gaussian(1), SPACE)
+    nodes, x = appraisal.nodes(12, 1), designs(6, 1, seed=72)
+    both = ascend(appraisal, x, nodes, 6, 1, None)
+    alone = ascend(appraisal, x[:1], nodes, 0, 1, None)
+    torch.testing.assert_close(both[2], appraisal.screen(both[0], nodes))
+    torch.testing.assert_close(alone[2], appraisal.screen(x[:1], nodes))
+
+
+class _NoNumber(Outlay):
+    """Designs in one half of the space have a worth that is no number."""
+
+    def score(self, gains: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return torch.where(SPACE.to_unit(x)[..., 0].amax(-1) > 0.5, torch.nan, gains)
+
+
+@pytest.mark.parametrize("decision", [he.BestObserved(), he.Maximize()], ids=str)
+def test_a_design_of_no_known_worth_does_not_hold_back_the_others(decision: he.Decision) -> None:
+    appraisal = Appraisal.prepare(decision, gaussian(1), SPACE)
+    at = torch.tensor([[0.2, 0.4], [0.9, 0.6]], dtype=torch.float64)
+    nodes, x = appraisal.nodes(12, 1), SPACE.from_cube(at).unsqueeze(-2)
+    before = appraisal.screen(x[:1], nodes, 4)
+    reached, _, gains = ascend(appraisal, x, nodes, 6, 1, _NoNumber())
+    assert float(appraisal.screen(reached[:1], nodes, 4)) > 1.01 * float(before)
+    assert float(gains[0]) > 1.01 * float(before)
+    assert not float(gains[1]) > 0.0
 
 
 def test_few_draws_show_no_gain_where_there_is_none() -> None:

@@ -71,9 +71,9 @@ def test_the_caption_says_what_was_gained_in_the_words_of_the_decision() -> None
     assert f"so that it is better by about {fallen:.2g} in value." in progress_picture(info).caption
     assert "better by" not in progress_picture(replace(info, better="")).caption
     course = replace(info, counts=np.array([4.0, 5.0]), expected=np.array([-9.68123, -9.99943]), errors=np.zeros(2))
-    assert "expected to cost -10.00; after 4 it was -9.68," in progress_picture(course).caption
+    assert "the expected loss of the decision is -10.00; after 4 it was -9.68," in progress_picture(course).caption
     once = replace(course, counts=np.array([5.0]), expected=np.array([-9.88437]), errors=np.zeros(1), low=-14, high=-7)
-    assert "expected to cost -9.9." in progress_picture(once).caption
+    assert "the expected loss of the decision is -9.9." in progress_picture(once).caption
 
 
 def test_errors_of_verdicts_are_kept() -> None:

@@ -211,9 +211,22 @@ def test_a_run_of_a_deterministic_function_contradicts_a_stated_noise() -> None:
     assert study.records == ()
 
 
-@pytest.mark.parametrize("options", [{"budget": 0}, {"budget": 2, "deterministic": "no"}])
-def test_options_of_a_run_are_checked(options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("f", "options", "said"),
+    [
+        (hill, {"budget": 0}, "budget.*got 0"),
+        (hill, {"budget": 2, "deterministic": "no"}, "deterministic must be True or False, got 'no'"),
+        (None, {"budget": 2}, "must be a function of the parameters, got None"),
+        (3.0, {"budget": 2}, "must be a function of the parameters, got 3.0"),
+    ],
+)
+def test_options_of_a_run_are_checked(f: Any, options: dict[str, Any], said: str) -> None:
     study = he.Study(LINE, he.Maximize())
-    with pytest.raises(he.InputError, match=r"budget.*got 0|deterministic must be True or False, got 'no'"):
-        study.run(hill, progress=False, **options)
+    with pytest.raises(he.InputError, match=said):
+        study.run(f, progress=False, **options)
     assert study.records == ()
+    with pytest.raises(he.InputError, match=said):
+        he.search(f, LINE, he.Maximize(), progress=False, **options)
+    if options["budget"]:  # that of `minimize` counts x0 as well
+        with pytest.raises(he.InputError, match=said):
+            he.minimize(f, [(0.0, 1.0)], x0=[0.5], **options)

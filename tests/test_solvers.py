@@ -42,7 +42,7 @@ from support.waiting import PATIENCE
 SOLVERS: dict[str, Solver] = {
     "auto": Auto(),
     "nested": Nested(restarts=4, steps=8, inner_steps=4, screened=64),
-    "one_shot": OneShot(restarts=16, outcomes=8, steps=40),
+    "one_shot": OneShot(restarts=32, outcomes=8, steps=40),
 }
 DECISIONS: dict[str, Decision] = {"maximize": Maximize(), "top_k": TopK(2, weight=1.0, cap=5.0), "pair": KGuesses(2)}
 

@@ -333,8 +333,8 @@ def ascend(
 ) -> tuple[Tensor, Tensor | None, Tensor]:
     """Ascend designs R x q x d by quasi-Newton steps along envelope gradients.
 
-    Designs reached, actions met (R x N x event) where these are searched by descent, and gains R on the scale of the
-    ascent. The actions follow the designs: `inner_steps` of descent after each step, from where they were. The gain of
+    Designs reached, actions met (R x N x event) where these are searched by descent, and gains R, per cost if there is
+    one. The actions follow the designs: `inner_steps` of descent after each step, from where they were. The gain of
     numbers on a grid is that of the nearest ones that can be run.
     """
     R, q, _ = x.shape
@@ -352,13 +352,15 @@ def ascend(
             gains = follow.gains(appraisal.together(designs), nodes, inner_steps)
         worth = per_cost(gains - known, designs, cost)
         if not unit:
-            unit.append(LOG_FROM * worth.detach().abs().max().clamp_min(torch.finfo(worth.dtype).tiny / LOG_FROM))
+            # one that is no number sets no scale for the others
+            largest = worth.detach().abs().nan_to_num(0.0, 0.0).max()
+            unit.append(LOG_FROM * largest.clamp_min(torch.finfo(worth.dtype).tiny / LOG_FROM))
         return -torch.asinh(worth / unit[0])
 
     start, far = space.to_cube(x).reshape(R, -1), step_lengths(appraisal, x)
     u, losses, _ = polish(minus_gain, start, steps, appraisal.clock, first_move=far)
     reached = space.project(space.from_cube(u.reshape(R, q, -1)))
-    return reached, None if follow is None else follow.actions, -losses
+    return reached, None if follow is None else follow.actions, unit[0] * torch.sinh(-losses)
 
 
 @dataclass
@@ -408,8 +410,9 @@ class _Following:
             actions = search.domain.to_action(u)
         saved = (search.stay(fantasy) - search.loss_after(fantasy, actions)).clamp_min(0.0)
         gains = (saved * fantasy.weights).sum(-1)
-        rose = (gains.detach() > self.largest)[:, None, None]
-        self.largest = torch.maximum(gains.detach(), self.largest)
+        rose = gains.detach() > self.largest
+        self.largest = torch.where(rose, gains.detach(), self.largest)
+        rose = rose[:, None, None]
         self.u, self.metric = torch.where(rose, u, self.u), torch.where(rose.unsqueeze(-1), metric, self.metric)
         return gains
 
@@ -447,4 +450,4 @@ class Nested(Solver):
             others, _, more = ascend(appraisal, others, nodes, self.steps // rounds, self.inner_steps, cost)
             designs, gains = torch.cat([designs[best], others]), torch.cat([gains[best], more])
         best = gains.argsort(descending=True)[:2]
-        return Finalists(space.project(designs[best]), not appraisal.clock.expired)
+        return Finalists(designs[best], not appraisal.clock.expired)

@@ -12,6 +12,7 @@ from hentropy.core.spaces import Choice, Parameter, Params, Real, Space
 from hentropy.errors import InputError
 from hentropy.studies.records import State, Trial, in_state
 from hentropy.studies.stopping import GainBelow, StoppingRule
+from hentropy.studies.study.running import check_run
 from hentropy.studies.study.search import search
 from hentropy.studies.study.study import Study
 
@@ -71,6 +72,7 @@ def minimize(
     measured = _measured(y0, starts)
     if not is_count(budget) or (measured is None and len(starts) >= budget):
         raise InputError(f"the budget is {budget!r}; it must be a whole number above that of x0, {len(starts)}")
+    check_run(fun, budget, deterministic)
     calls = 0
 
     def evaluate(**params: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -56,8 +56,10 @@ class Runnable(Protocol):
 S = TypeVar("S", bound=Runnable)
 
 
-def check_run(budget: int, deterministic: bool) -> None:
-    """An `InputError` unless these can be the options of a run."""
+def check_run(f: Any, budget: int, deterministic: bool) -> None:
+    """An `InputError` unless f can be run with these options."""
+    if not callable(f):
+        raise InputError(f"what is run must be a function of the parameters, got {f!r}")
     if not is_count(budget):
         raise InputError(f"the budget, a number of experiments, must be a whole number of at least 1, got {budget!r}")
     if not isinstance(deterministic, bool):

@@ -47,7 +47,7 @@ def search(
     `options` are those of `Study`. An error that ends the search has the study, with all results, in its attribute
     `study`.
     """
-    check_run(budget, deterministic)
+    check_run(f, budget, deterministic)
     study = Study(space, decision, **(without_noise(options) if deterministic else options))
     study.outcomes.assays.check_by_hand("the function")
     try:

@@ -394,7 +394,7 @@ class Study:
         What f returns, and the options, are those of `search`. `deterministic` states for this study, from now on, that
         f returns the same value whenever it is called with the same design: the same as `Study(..., noise=0)`.
         """
-        check_run(budget, deterministic)
+        check_run(f, budget, deterministic)
         if deterministic:
             self._state_no_noise()
         finished = run_function(self, f, budget, callback, progress, console)

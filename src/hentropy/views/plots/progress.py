@@ -186,7 +186,7 @@ def _caption(info: ProgressInfo) -> str:
     spread = max(span(info.expected.tolist()) or 0.0, float(info.errors.max()))
     if spread == 0.0 and np.isfinite(info.low) and np.isfinite(info.high):
         spread = (info.high - info.low) / NINETY
-    said = f"After {counted(info.now, 'observation')} the decision is expected to cost {known(last, spread)}"
+    said = f"After {counted(info.now, 'observation')} the expected loss of the decision is {known(last, spread)}"
     if len(info.counts) > 1:
         said += f"; after {int(info.counts[0])} it was {known(first, spread)}"
         said += f", so that it is better by {info.better}" if info.better else ""
