@@ -18,31 +18,19 @@ import torch
 from benchmarks.verbs import kill, started
 
 import hentropy as he
-from hentropy.bench.experiments import (
-    METHODS,
-    TASKS,
-    Ledger,
-    Plan,
-    Results,
-    RunJob,
-    RunKey,
-    RunNews,
-    Step,
-    Task,
-    replayed,
-    run,
-    sweep,
-)
-from hentropy.bench.experiments.crew import one_thread
-from hentropy.bench.experiments.methods import BELIEF_TASKS, LEVEL_TASKS, method
-from hentropy.bench.experiments.scores import best_score, f1, score, scored_labels
-from hentropy.bench.experiments.summary import curve, difference, final, paired, seconds
-from hentropy.bench.experiments.tables import belief_markdown, belief_rows, markdown, task_table
+from experiments.executors import RunNews, one_thread, run, sweep
+from experiments.ledger import Ledger
+from experiments.methods import BELIEF_TASKS, LEVEL_TASKS, METHODS, TASKS, Task, method
+from experiments.plan import Plan, Results
+from experiments.run import RunJob, RunKey, Step, replayed
+from experiments.scores import best_score, f1, score, scored_labels
+from experiments.summary import curve, difference, final, paired, seconds
+from experiments.tables import belief_markdown, belief_rows, markdown, task_table
 from hentropy.bench.problems import problem
 from support.steps import HeldRun, step_with, swept
 
 SMALL = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random", "uncertainty"))
-SOURCE = Path(he.__file__).parents[1]
+ROOT = Path(__file__).parents[1]
 
 
 def timeless(found: list[Step]) -> list[Step]:
@@ -119,7 +107,10 @@ def test_killed_at_any_step_and_started_again_it_equals_one_that_was_never_stopp
 MASTER = """
 import sys
 from pathlib import Path
-from hentropy.bench.experiments import Ledger, Task, RunKey, sweep
+from experiments.executors import sweep
+from experiments.ledger import Ledger
+from experiments.methods import Task
+from experiments.run import RunKey
 if __name__ == "__main__":
     task = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random"))
     ledger = Ledger.open(Path(sys.argv[1]))
@@ -131,7 +122,7 @@ if __name__ == "__main__":
 
 def test_workers_whose_master_is_killed_end_and_blame_no_run(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(MASTER)
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "results")]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -14,9 +14,12 @@ import pytest
 from distributed import LocalCluster
 
 import hentropy as he
-from hentropy.bench.experiments import Crew, Ledger, Plan, RunJob, RunKey, RunNews, Step, Task, crew_of, run, sweep
-from hentropy.bench.experiments.crew import one_thread
-from hentropy.bench.experiments.dask_crew import DaskCrew, labour
+from experiments.dask_executor import DaskCrew, labour
+from experiments.executors import Crew, RunNews, crew_of, one_thread, run, sweep
+from experiments.ledger import Ledger
+from experiments.methods import Task
+from experiments.plan import Plan
+from experiments.run import RunJob, RunKey, Step
 from hentropy.errors import ExecutionError, InputError
 from hentropy.studies.execution.cluster import connect, own_cluster
 from support.steps import HeldRun, step_with
@@ -25,7 +28,7 @@ from support.waiting import PATIENCE, until
 pytestmark = pytest.mark.slow
 
 SMALL = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random"))
-SOURCE = Path(he.__file__).parents[1]
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +133,12 @@ def test_a_worker_of_another_version_is_refused(cluster: LocalCluster) -> None:
     assert "Traceback" in found.traceback
 
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
+    "OMP_NUM_THREADS": "1",
+    "COLUMNS": "120",
+}
 PIPES: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENVIRONMENT}
 
 
@@ -162,7 +170,7 @@ def test_reproduce_on_our_own_cluster_stopped_and_ended_on_that_of_others(
             ledger.begin(job)
             for number in range(job.task.queries + 1):
                 ledger.add(job, step_with(number))
-    command = [sys.executable, "-m", "hentropy", "reproduce", "figure-6", "--quick", "--seeds", "1", "--out", "results"]
+    command = [sys.executable, "-m", "experiments", "figure-6", "--quick", "--seeds", "1", "--out", "results"]
     with subprocess.Popen(
         [*command, "--executor", "dask", "--workers", "1"], cwd=tmp_path, start_new_session=True, **PIPES
     ) as process:

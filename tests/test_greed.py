@@ -3,6 +3,7 @@
 import math
 import os
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 import torch
 
 import hentropy as he
-from hentropy.bench.experiments.greed import (
+from experiments.__main__ import main as command
+from experiments.greed import (
     Against,
     GreedRow,
     greed_job,
@@ -22,7 +24,7 @@ from hentropy.bench.experiments.greed import (
     read_rows,
     run_one,
 )
-from hentropy.bench.experiments.peers import CHOOSERS, GREED, GREED_METHODS, Arena, StudyChooser, peer_plan
+from experiments.peers import CHOOSERS, GREED, GREED_METHODS, Arena, StudyChooser, peer_plan
 from hentropy.bench.problems.published_minima import (
     CHECKPOINTS,
     DESIGNS,
@@ -34,12 +36,14 @@ from hentropy.bench.problems.published_minima import (
     published_results,
 )
 from hentropy.errors import InputError
-from support.commands import hentropy
+from support.commands import said_by
 
 PUBLISHED = os.environ.get("HENTROPY_PUBLISHED", "")
 """The folder of the published designs and results, where somebody has it."""
 
 RULES = ("EI", "PI", "LHS")
+
+reproduce = partial(said_by, command)
 
 
 @pytest.fixture
@@ -248,10 +252,10 @@ def test_plans_have_the_published_runs(data: Path) -> None:
 
 def test_the_command_says_which_data_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = hentropy("reproduce", "greed", "--quick")
+    found = reproduce("greed", "--quick")
     assert found.code == 1
     assert f"say with --data in which folder {DESIGNS} is" in " ".join(found.err.split())
-    found = hentropy("reproduce", "greed", "--quick", "--data", ".")
+    found = reproduce("greed", "--quick", "--data", ".")
     assert found.code == 1
     assert f"{DESIGNS} does not exist" in " ".join(found.err.split())
     assert not list(tmp_path.iterdir())

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -9,17 +10,22 @@ import numpy as np
 import pytest
 
 import hentropy as he
-from hentropy.bench.experiments import Ledger, Results, Step, sweep
-from hentropy.bench.experiments.figures.peers import draw_peers
-from hentropy.bench.experiments.peer_tables import peer_markdown, peer_panels
-from hentropy.bench.experiments.peers import PEER_TASKS, PeerRun, peer_plan
-from hentropy.bench.experiments.plan import Plan
+from experiments.__main__ import main as command
+from experiments.executors import sweep
+from experiments.figures.peers import draw_peers
+from experiments.ledger import Ledger
+from experiments.peer_tables import peer_markdown, peer_panels
+from experiments.peers import PEER_TASKS, PeerRun, peer_plan
+from experiments.plan import Plan, Results
+from experiments.run import Step
 from hentropy.bench.problems import problem
-from support.commands import hentropy
+from support.commands import said_by
 
 BAYBE = os.environ.get("HENTROPY_BAYBE", "")
 ARYLATION = "base,ligand,solvent,concentration_M,temperature_C,yield_pct"
 SUZUKI = "electrophile,nucleophile,base,ligand,solvent,yield"
+
+reproduce = partial(said_by, command)
 
 
 @pytest.fixture
@@ -51,7 +57,7 @@ QUICK = ("--quick", "--seeds", "1", "--workers", "1", "--out", "new")
 
 
 def test_quick_tables_from_end_to_end_and_again(here: Path, data: Path) -> None:
-    found = hentropy("reproduce", "tables", "--data", "data", *QUICK)
+    found = reproduce("tables", "--data", "data", *QUICK)
     assert found.code == 0, found.err
     said = (here / "new" / "tables" / "tables.md").read_text()
     assert "### direct-arylation (yield in per cent)" in said
@@ -60,7 +66,7 @@ def test_quick_tables_from_end_to_end_and_again(here: Path, data: Path) -> None:
     assert {path.name for path in (here / "new" / "figures").iterdir()} == {"tables.png", "tables.svg"}
     records = {path: path.read_bytes() for path in (here / "new" / "runs").rglob("*.jsonl")}
     assert len(records) == 2 * 3
-    again = hentropy("reproduce", "tables", "--data", "data", *QUICK)
+    again = reproduce("tables", "--data", "data", *QUICK)
     assert again.code == 0, again.err
     assert {path: path.read_bytes() for path in records} == records
 
@@ -81,10 +87,10 @@ def test_the_first_task_of_other_comparisons(here: Path, what: str) -> None:
 
 
 def test_tables_need_their_folder(here: Path) -> None:
-    assert "say with --data in which folder they are" in hentropy("reproduce", "tables", *QUICK).err
-    absent = hentropy("reproduce", "tables", "--data", ".", *QUICK)
+    assert "say with --data in which folder they are" in reproduce("tables", *QUICK).err
+    absent = reproduce("tables", "--data", ".", *QUICK)
     assert "there is no file" in absent.err
-    assert "--baybe" in hentropy("reproduce", "mixed", "--baybe", "no-such-python", *QUICK).err
+    assert "--baybe" in reproduce("mixed", "--baybe", "no-such-python", *QUICK).err
     assert not (here / "new").exists()
 
 

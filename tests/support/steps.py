@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from hentropy.bench.experiments import Ledger, RunJob, RunKey, RunNews, Step, sweep
+from experiments.executors import RunNews, sweep
+from experiments.ledger import Ledger
+from experiments.run import RunJob, RunKey, Step
 from support.waiting import until
 
 

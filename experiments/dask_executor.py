@@ -12,10 +12,10 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
+from experiments.executors import Report, RunNews, one_thread
+from experiments.ledger import Ledger
+from experiments.run import RunJob, Step
 from hentropy._version import __version__
-from hentropy.bench.experiments.crew import Report, RunNews, one_thread
-from hentropy.bench.experiments.ledger import Ledger
-from hentropy.bench.experiments.run import RunJob, Step
 from hentropy.errors import ExecutionError, MissingExtra
 from hentropy.studies.execution.cluster import connect, own_cluster, unwanted
 

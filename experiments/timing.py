@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from rich.table import Table
 
-from hentropy.bench.experiments.methods import METHODS
-from hentropy.bench.experiments.run import Stopwatch
+from experiments.methods import METHODS
+from experiments.run import Stopwatch
 from hentropy.bench.problems import Problem, problem
 from hentropy.core.beliefs import Gaussian
 from hentropy.core.models import fit

@@ -18,8 +18,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from experiments.run import RunJob, Step
 from hentropy._version import __version__
-from hentropy.bench.experiments.run import RunJob, Step
 from hentropy.errors import InputError, StudyError
 from hentropy.studies.files import beside
 

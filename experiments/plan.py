@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from hentropy.bench.experiments.ledger import Ledger
-from hentropy.bench.experiments.methods import TASKS, Task
-from hentropy.bench.experiments.run import RunJob, RunKey, Step
+from experiments.ledger import Ledger
+from experiments.methods import TASKS, Task
+from experiments.run import RunJob, RunKey, Step
 from hentropy.bench.problems.base import named
 from hentropy.errors import InputError
 

@@ -8,8 +8,8 @@ What counts is the true value of the recommended design, and the best value seen
 six rules. `hentropy reproduce greed` records every step and resumes. This module also runs by itself, without the
 command line, and appends one line for each run to a file; runs that the file has are not run again:
 
-    python -m hentropy.bench.experiments.greed --data DIR --out FILE.jsonl --workers 16 --runs 40-51 --max-seconds 570
-    python -m hentropy.bench.experiments.greed --data DIR --out FILE.jsonl --summary
+    python -m experiments.greed --data DIR --out FILE.jsonl --workers 16 --runs 40-51 --max-seconds 570
+    python -m experiments.greed --data DIR --out FILE.jsonl --summary
 """
 
 import argparse
@@ -28,11 +28,11 @@ import numpy as np
 import torch
 from scipy.stats import wilcoxon
 
+from experiments.executors import one_thread
+from experiments.peers import GREED, GREED_EVALUATIONS, GREED_METHODS, PeerRun, greed_task
+from experiments.plan import Results
+from experiments.run import RunJob, Step
 from hentropy._version import __version__
-from hentropy.bench.experiments.crew import one_thread
-from hentropy.bench.experiments.peers import GREED, GREED_EVALUATIONS, GREED_METHODS, PeerRun, greed_task
-from hentropy.bench.experiments.plan import Results
-from hentropy.bench.experiments.run import RunJob, Step
 from hentropy.bench.problems.published_minima import CHECKPOINTS, RUNS, published_results
 from hentropy.errors import InputError
 
@@ -329,7 +329,7 @@ def _reached(done: Mapping[tuple[str, int, str], GreedRow], job: PeerRun) -> boo
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m hentropy.bench.experiments.greed", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m experiments.greed", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--data", required=True, type=Path, help="folder with the published designs and results")
     parser.add_argument("--out", required=True, type=Path, help="file of results, one line for each run")

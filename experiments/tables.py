@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 from rich.table import Table
 
-from hentropy.bench.experiments.methods import BELIEFS, METHODS
-from hentropy.bench.experiments.plan import Results
-from hentropy.bench.experiments.run import Step
-from hentropy.bench.experiments.scores import CONSERVATIVE, best_score, score_name
-from hentropy.bench.experiments.summary import Curve, Difference, curve, difference, final, paired, seconds
+from experiments.methods import BELIEFS, METHODS
+from experiments.plan import Results
+from experiments.run import Step
+from experiments.scores import CONSERVATIVE, best_score, score_name
+from experiments.summary import Curve, Difference, curve, difference, final, paired, seconds
 from hentropy.bench.problems import problem
 
 PAPER = "one-shot-paper"

@@ -23,8 +23,8 @@ from typing import Literal, Protocol
 
 import torch
 
-from hentropy.bench.experiments.ledger import Ledger
-from hentropy.bench.experiments.run import RunJob
+from experiments.ledger import Ledger
+from experiments.run import RunJob
 from hentropy.errors import InputError
 
 
@@ -223,6 +223,6 @@ def crew_of(kind: Kind, workers: int | None = None, address: str | None = None) 
     if kind == "processes":
         return LocalCrew(here)
     # distributed is an optional dependency, and takes its time to load
-    from hentropy.bench.experiments.dask_crew import DaskCrew  # noqa: PLC0415
+    from experiments.dask_executor import DaskCrew  # noqa: PLC0415
 
     return DaskCrew(here if address is None else workers, address)

@@ -27,12 +27,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from experiments.methods import Task
+from experiments.plan import Plan
+from experiments.run import Step, Stopwatch, Value, as_outcomes, measured
 from hentropy.bench.baselines.botorch_models import BotorchMixed, MultiFidelityKG
 from hentropy.bench.baselines.botorch_outcomes import BotorchConstrained, BotorchFront
 from hentropy.bench.baselines.with_baybe import Baybe
-from hentropy.bench.experiments.methods import Task
-from hentropy.bench.experiments.plan import Plan
-from hentropy.bench.experiments.run import Step, Stopwatch, Value, as_outcomes, measured
 from hentropy.bench.problems import FidelityProblem, Problem, lab_table, problem, two_fidelities
 from hentropy.bench.problems.fidelities import COSTS
 from hentropy.bench.problems.published_minima import MINIMA, RUNS, designs_file, first_designs, published_minimum

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hentropy.bench.experiments.run import Step
+from experiments.run import Step
 
 RESAMPLES = 10_000
 COVERAGE = 0.95

@@ -1,30 +1,28 @@
-"""What `hentropy reproduce` does: runs, tables, figures, timing. It needs matplotlib, and takes long to import."""
+"""What `python -m experiments` does: runs, tables, figures, timing."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import typer
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from hentropy.bench.experiments.crew import Crew, Kind, Report, RunNews, crew_of
-from hentropy.bench.experiments.figures import FIGURES
-from hentropy.bench.experiments.figures.peers import draw_peers
-from hentropy.bench.experiments.greed import recorded_rows, summary
-from hentropy.bench.experiments.ledger import Ledger
-from hentropy.bench.experiments.methods import BELIEF_TASKS, LEVEL_TASKS
-from hentropy.bench.experiments.peer_tables import ABOUT, peer_markdown, peer_panels
-from hentropy.bench.experiments.peers import COMPARISONS, PEER_TASKS, peer_plan
-from hentropy.bench.experiments.plan import Plan, Results
-from hentropy.bench.experiments.run import RunJob
-from hentropy.bench.experiments.tables import belief_markdown, belief_rows, markdown, printed, task_table
-from hentropy.bench.experiments.timing import markdown as timing_markdown
-from hentropy.bench.experiments.timing import printed as timing_printed
-from hentropy.bench.experiments.timing import timings
-from hentropy.views.cli.files import write_new
+from experiments.executors import Crew, Kind, Report, RunNews, crew_of
+from experiments.figures import FIGURES
+from experiments.figures.peers import draw_peers
+from experiments.greed import recorded_rows, summary
+from experiments.ledger import Ledger
+from experiments.methods import BELIEF_TASKS, LEVEL_TASKS
+from experiments.peer_tables import ABOUT, peer_markdown, peer_panels
+from experiments.peers import COMPARISONS, PEER_TASKS, peer_plan
+from experiments.plan import Plan, Results
+from experiments.run import RunJob
+from experiments.tables import belief_markdown, belief_rows, markdown, printed, task_table
+from experiments.timing import markdown as timing_markdown
+from experiments.timing import printed as timing_printed
+from experiments.timing import timings
 
 
 @contextmanager
@@ -67,7 +65,7 @@ NAMES = (*FIGURES, TIMING, EVERYTHING, BELIEFS, *COMPARISONS, LEVELS)
 """What can be made."""
 
 
-def make(
+def reproduce(
     wanted: Collection[str],
     *,
     seeds: int | None,
@@ -79,8 +77,8 @@ def make(
     evaluations: int,
     baybe: str | None,
     folder: Path,
-) -> None:
-    """Make some of the figures and tables in a folder."""
+) -> int:
+    """Make some of the figures and tables in a folder; the exit code: 1 if runs failed, 130 if it was stopped."""
     crew = crew_of(kind, workers, scheduler)
     console = Console() if Console().is_terminal else Console(width=WIDTH_OF_FILES)
     chosen = [name for name in FIGURES if name in wanted or EVERYTHING in wanted]
@@ -111,7 +109,7 @@ def make(
             else:
                 _compare(name, Results(ledger, against), console)
     failures = [Results(ledger, each).failures() for each in (plan, beliefs, levels, *compared.values())]
-    _tell_failures({job: why for each in failures for job, why in each.items()}, ledger, console)
+    return _tell_failures({job: why for each in failures for job, why in each.items()}, ledger, console)
 
 
 def _run(plan: Plan, ledger: Ledger, crew: Crew, console: Console) -> None:
@@ -120,12 +118,8 @@ def _run(plan: Plan, ledger: Ledger, crew: Crew, console: Console) -> None:
     done = {job: len(ledger.steps(job)) for job in jobs}
     todo = [job for job in jobs if done[job] <= job.task.queries]
     if todo:
-        try:
-            with watched(done, console) as report:
-                crew.work(todo, ledger, report)
-        except KeyboardInterrupt:
-            console.print("stopped; all steps so far are recorded, and the same command resumes from there")
-            raise typer.Exit(130) from None
+        with watched(done, console) as report:
+            crew.work(todo, ledger, report)
 
 
 def _tabulate(results: Results, console: Console) -> None:
@@ -166,13 +160,13 @@ def _show(path: Path, text: str, console: Console) -> Path:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_new(path, text, force=True)
+    path.write_text(text, encoding="utf-8")
 
 
-def _tell_failures(failures: dict[RunJob, str], ledger: Ledger, console: Console) -> None:
-    """Runs that failed are named at the end, and the command says so by its exit code."""
+def _tell_failures(failures: dict[RunJob, str], ledger: Ledger, console: Console) -> int:
+    """Runs that failed are named at the end, with the exit code."""
     if not failures:
-        return
+        return 0
     console.print(f"{len(failures)} runs failed; the others are complete:", style="bold red")
     for job, why in failures.items():
         last = why.strip().splitlines()[-1]
@@ -180,4 +174,4 @@ def _tell_failures(failures: dict[RunJob, str], ledger: Ledger, console: Console
             f"  {job.name}: {last}\n    {ledger.path(job).with_suffix('.failed')}", markup=False, soft_wrap=True
         )
     console.print("The same command tries them again.")
-    raise typer.Exit(1)
+    return 1

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from hentropy.bench.experiments.figures.page import drawn
-from hentropy.bench.experiments.peer_tables import PeerLine, PeerPanel
+from experiments.figures.page import drawn
+from experiments.peer_tables import PeerLine, PeerPanel
 
 LOOKS: dict[str, dict[str, Any]] = {
     "hentropy": {"color": "#0072b2", "marker": "o"},

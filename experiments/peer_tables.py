@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hentropy.bench.experiments.peers import BUDGET, FAILING, FIDELITIES, FRONTS, LIMITED, MFKG, TABLES, TOP
-from hentropy.bench.experiments.plan import Results
-from hentropy.bench.experiments.run import Step
-from hentropy.bench.experiments.summary import paired
-from hentropy.bench.experiments.tables import FEWEST_FOR_INTERVAL
+from experiments.peers import BUDGET, FAILING, FIDELITIES, FRONTS, LIMITED, MFKG, TABLES, TOP
+from experiments.plan import Results
+from experiments.run import Step
+from experiments.summary import paired
+from experiments.tables import FEWEST_FOR_INTERVAL
 from hentropy.bench.problems.outcomes import FRONT
 
 LABELS = {
