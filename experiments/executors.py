@@ -1,10 +1,10 @@
 """Who does runs, one or many at a time, each with one thread, and tells how they go.
 
-A crew is this process, several worker processes of this machine, or a Dask cluster (`dask_crew`).
+An executor is this process, several processes of this machine, or a Dask cluster (`dask_executor`).
 
-The processes are our own and no pool of `concurrent.futures`: that one breaks as a whole when one of its processes is
-killed, and tells nothing of a run before its end. They are forked from one that has everything imported, which takes
-seconds, and no threads.
+Each run has a process of its own and no pool of `concurrent.futures`: that one breaks as a whole when one of its
+processes is killed, and tells nothing of a run before its end. They are forked from one that has everything imported,
+which takes seconds, and no threads.
 """
 
 import os
@@ -52,31 +52,15 @@ class RunNews:
 Report = Callable[[RunNews], None]
 
 
-class Crew(Protocol):
+class Executor(Protocol):
     """Does runs.
 
     Every step is in the ledger soon after it is done. A run that ends by an error is written down with its traceback,
-    and the others go on, also when a worker dies. An interrupt ends all that the crew has started.
+    and the others go on, also when a worker dies. An interrupt ends all that the executor has started.
     """
 
     def work(self, jobs: Sequence[RunJob], ledger: Ledger, report: Report) -> None:
         """All runs to their ends; each goes on from the steps that are recorded."""
-
-
-class LocalCrew:
-    """Worker processes that write to the ledger themselves; a single worker is this process."""
-
-    def __init__(self, workers: int) -> None:
-        self.workers = workers
-
-    def work(self, jobs: Sequence[RunJob], ledger: Ledger, report: Report) -> None:
-        """All runs to their ends."""
-        if self.workers > 1:
-            _ProcessScheduler(jobs, ledger, report).work(min(self.workers, len(jobs)))
-            return
-        with one_thread():
-            for job in jobs:
-                run(job, ledger, report)
 
 
 def run(job: RunJob, ledger: Ledger, report: Report) -> None:
@@ -98,99 +82,81 @@ def run(job: RunJob, ledger: Ledger, report: Report) -> None:
         report(RunNews(job, count, ended=True))
 
 
-class _ProcessScheduler:
-    """Hands worker processes one run after the other."""
+class Processes:
+    """So many runs at a time, each in a process that writes to the ledger itself; a single worker is this process."""
 
-    def __init__(self, jobs: Sequence[RunJob], ledger: Ledger, report: Report) -> None:
-        self.waiting = deque(jobs)
-        self.ledger = ledger
-        self.report = report
-        self.workers: dict[Connection, ForkServerProcess] = {}
-        self.busy: dict[Connection, RunNews] = {}
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
 
-    def work(self, workers: int) -> None:
+    def work(self, jobs: Sequence[RunJob], ledger: Ledger, report: Report) -> None:
+        """All runs to their ends."""
+        if self.workers > 1:
+            self._in_processes(jobs, ledger, report)
+            return
+        with one_thread():
+            for job in jobs:
+                run(job, ledger, report)
+
+    def _in_processes(self, jobs: Sequence[RunJob], ledger: Ledger, report: Report) -> None:
+        waiting, running = deque(jobs), dict[Connection, tuple[ForkServerProcess, RunNews]]()
         try:
-            for _ in range(workers):
-                self._hire()
-            while self.busy:
-                for line in wait(list(self.busy)):
-                    if isinstance(line, Connection):
-                        self._listen(line)
+            while waiting or running:
+                while waiting and len(running) < self.workers:
+                    job = waiting.popleft()
+                    connection, process = _started(job, ledger.folder)
+                    running[connection] = process, RunNews(job, 0)
+                for connection in wait(list(running)):
+                    assert isinstance(connection, Connection)
+                    process, last = running[connection]
+                    try:
+                        news = connection.recv()
+                    except (EOFError, ConnectionError):
+                        del running[connection]
+                        connection.close()
+                        process.join()
+                        if last.ended:
+                            continue
+                        why = f"its process ended in the middle of the run (exit code {process.exitcode})"
+                        news = RunNews(last.job, last.steps, ended=True, failed=f"{why}; out of memory?")
+                        ledger.fail(last.job, f"{why}; out of memory?")
+                    else:
+                        running[connection] = process, news
+                    report(news)
         finally:
-            for line, worker in self.workers.items():
-                line.close()  # an idle worker ends by this
-                if line in self.busy:
-                    worker.terminate()
-            for worker in self.workers.values():
-                worker.join()
-
-    def _hire(self) -> None:
-        """One more worker, with a run to do, if any is waiting."""
-        if not self.waiting:
-            return
-        context = get_context("forkserver")
-        context.set_forkserver_preload([__name__])
-        here, there = context.Pipe()
-        worker = context.Process(target=_labour, args=(there, self.ledger.folder), daemon=True)
-        worker.start()
-        there.close()
-        self.workers[here] = worker
-        self._hand_out(here)
-
-    def _hand_out(self, line: Connection) -> None:
-        self.busy.pop(line, None)
-        if self.waiting:
-            job = self.waiting[0]
-            try:
-                line.send(job)
-            except ConnectionError:  # it died with nothing to do: nothing is lost, and another takes its place
-                self.workers.pop(line).join()
-                self._hire()
-            else:
-                self.waiting.popleft()
-                self.busy[line] = RunNews(job, 0)
-
-    def _listen(self, line: Connection) -> None:
-        try:
-            news = line.recv()
-        except (EOFError, ConnectionError):
-            self._bury(line)
-            return
-        self.busy[line] = news
-        self.report(news)
-        if news.ended:
-            self._hand_out(line)
-
-    def _bury(self, line: Connection) -> None:
-        """A worker is gone in the middle of a run: say so, and go on with another."""
-        last, worker = self.busy.pop(line), self.workers.pop(line)
-        worker.join()
-        line.close()
-        why = f"the worker process ended in the middle of the run (exit code {worker.exitcode}); out of memory?"
-        self.ledger.fail(last.job, why)
-        self.report(RunNews(last.job, last.steps, ended=True, failed=why))
-        self._hire()
+            for process, _ in running.values():
+                process.terminate()
+            for connection, (process, _) in running.items():
+                process.join()
+                connection.close()
 
 
-def _labour(line: Connection, folder: Path) -> None:
-    """What a worker does: runs, until nobody hands out any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who hands out
-    ledger = Ledger(folder)
+def _started(job: RunJob, folder: Path) -> tuple[Connection, ForkServerProcess]:
+    """A process that does a run, and what it is listened to by."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload([__name__, "experiments.peers"])
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=_run_and_tell, args=(job, folder, sending), daemon=True)
+    process.start()
+    sending.close()
+    return receiving, process
+
+
+def _run_and_tell(job: RunJob, folder: Path, connection: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who started this process
     try:
         with one_thread():
-            while True:
-                run(line.recv(), ledger, partial(_tell, line))
-    except (EOFError, ConnectionError, _NobodyListens):
+            run(job, Ledger(folder), partial(_tell, connection))
+    except _NobodyListens:
         return
 
 
 class _NobodyListens(BaseException):
-    """The process that hands out runs is gone: no failure of the run, which goes on when it is asked for again."""
+    """The process that started this one is gone: no failure of the run, which goes on when it is asked for again."""
 
 
-def _tell(line: Connection, news: RunNews) -> None:
+def _tell(connection: Connection, news: RunNews) -> None:
     try:
-        line.send(news)
+        connection.send(news)
     except ConnectionError:
         raise _NobodyListens from None
 
@@ -198,19 +164,7 @@ def _tell(line: Connection, news: RunNews) -> None:
 Kind = Literal["processes", "dask"]
 
 
-def sweep(
-    jobs: Sequence[RunJob],
-    ledger: Ledger,
-    workers: int | None,
-    report: Report,
-    kind: Kind = "processes",
-    address: str | None = None,
-) -> None:
-    """All runs, so many at a time; what is recorded already is not run again. `crew_of` says who does them."""
-    crew_of(kind, workers, address).work(jobs, ledger, report)
-
-
-def crew_of(kind: Kind, workers: int | None = None, address: str | None = None) -> Crew:
+def executor_of(kind: Kind, workers: int | None = None, address: str | None = None) -> Executor:
     """Who does the runs: processes of this machine, or a Dask cluster (its scheduler's address, or one of our own).
 
     If `workers` is None, one per core of this machine; with an address, as many as the cluster has.
@@ -221,8 +175,8 @@ def crew_of(kind: Kind, workers: int | None = None, address: str | None = None) 
         raise InputError(f"the address {address!r} is that of a Dask scheduler, but the executor is {kind}")
     here = workers or os.cpu_count() or 1
     if kind == "processes":
-        return LocalCrew(here)
+        return Processes(here)
     # distributed is an optional dependency, and takes its time to load
-    from experiments.dask_executor import DaskCrew  # noqa: PLC0415
+    from experiments.dask_executor import DaskExecutor  # noqa: PLC0415
 
-    return DaskCrew(here if address is None else workers, address)
+    return DaskExecutor(here if address is None else workers, address)

@@ -38,7 +38,7 @@ HILLS, MAP, PATH, NIGHT = (
 
 def results(folder: Path, *tasks: str, queries: int = 3, seeds: int = 2) -> Results:
     """An empty folder of results, and a plan of short runs."""
-    plan = Plan(tuple(replace(TASKS[name], queries=queries) for name in tasks), seeds, quick=True)
+    plan = Plan(tuple(replace(TASKS[name], queries=queries) for name in tasks), range(seeds), quick=True)
     return Results(Ledger.open(folder), plan)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import hentropy as he
-from experiments.__main__ import main as command
-from experiments.executors import sweep
+from experiments.command import main as command
+from experiments.executors import Processes
 from experiments.figures.peers import draw_peers
 from experiments.ledger import Ledger
 from experiments.peer_tables import peer_markdown, peer_panels
@@ -74,10 +74,10 @@ def test_quick_tables_from_end_to_end_and_again(here: Path, data: Path) -> None:
 @pytest.mark.parametrize("what", ["mixed", "fidelity", "failures", "outcomes"])
 def test_the_first_task_of_other_comparisons(here: Path, what: str) -> None:
     """One query each: BoTorch takes seconds for it."""
-    plan = peer_plan(what, 1, True, None, None)
+    plan = peer_plan(what, range(1), True, None, None)
     plan = replace(plan, tasks=(replace(plan.tasks[0], queries=1),))
     ledger = Ledger.open(here / "new")
-    sweep(plan.jobs(), ledger, 1, lambda _: None)
+    Processes(1).work(plan.jobs(), ledger, lambda _: None)
     results = Results(ledger, plan)
     assert not results.failures()
     panels = peer_panels(results, plan.tasks[0].problem)
@@ -158,7 +158,7 @@ def spent(number: int, regret: float, cost: float) -> Step:
 
 
 def test_regrets_are_read_off_at_what_was_spent(here: Path) -> None:
-    plan = peer_plan("fidelity", 2, False, None, None)
+    plan = peer_plan("fidelity", range(2), False, None, None)
     ledger = Ledger.open(here / "new")
     costs = {"hentropy": [0.0, 1.0, 20.0, 20.0], "botorch-mfkg": [0.0, 20.0, 20.0]}
     for method, each in costs.items():
@@ -197,13 +197,13 @@ def test_failures_are_counted_and_told(here: Path) -> None:
     # a run that was stopped goes on as if it had not been
     assert [step.query for step in run.steps(steps[:2])] == [step.query for step in steps[2:]]
     made_up = [replace(step, value=None if step.number else step.value) for step in steps]
-    plan = Plan((task,), 1, job=lambda task, method, seed, quick: run)
+    plan = Plan((task,), range(1), job=lambda task, method, seed, quick: run)
     ledger = Ledger.open(here / "new")
     ledger.begin(run)
     for step in made_up:
         ledger.add(run, step)
     _, failed = peer_panels(Results(ledger, plan), "crash-12")
-    assert failed.lines[0].mean.tolist() == [0.0, 100.0, 100.0, 100.0]
+    assert failed.lines[0].curve.mean.tolist() == [0.0, 100.0, 100.0, 100.0]
     assert "queries that failed, in per cent" in peer_markdown(failed)
 
 

@@ -1,20 +1,21 @@
 """The command `python -m experiments`, as it is typed."""
 
+import tarfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from experiments import plan
-from experiments import reproduce as making
-from experiments.__main__ import main as command
+from experiments import command, plan
 from experiments.figures import FIGURES, page
 from experiments.methods import BELIEF_TASKS, LEVEL_TASKS, METHODS, TASKS
 from experiments.timing import CONTENDERS
 from support.commands import said_by
 
-reproduce = partial(said_by, command)
+RUNS = Path(command.__file__).parent / "runs"
+
+reproduce = partial(said_by, command.main)
 
 
 @pytest.fixture
@@ -48,7 +49,8 @@ def test_unknown_names_list_the_known_ones(here: Path) -> None:
         (("--seeds", "0"), 1, "at least 1 seed is needed"),
         (("--seeds", "10000000"), 1, "no more than 10000"),
         (("--workers", "0"), 1, "at least 1 worker is needed"),
-        (("--seeds", "many"), 2, "--seeds"),
+        (("--seeds", "many"), 2, "neither a number nor a range such as 5-19"),
+        (("--methods", "luck"), 2, "--methods"),
         (("--executor", "elves"), 2, "--executor"),
     ],
 )
@@ -117,7 +119,7 @@ def test_the_quick_reproduction_of_everything_from_end_to_end_and_again(
 
 def test_quick_beliefs_from_end_to_end(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = {"branin-3-guesses": replace(BELIEF_TASKS["branin-3-guesses"], first=4)}
-    monkeypatch.setattr(making, "BELIEF_TASKS", one)
+    monkeypatch.setattr(command, "BELIEF_TASKS", one)
     found = reproduce("beliefs", "--quick", "--seeds", "1", "--workers", "1", "--out", "new")
     assert found.code == 0, found.err
     table = (here / "new" / "tables" / "beliefs.md").read_text()
@@ -132,7 +134,7 @@ def test_quick_level_sets_from_end_to_end(here: Path, monkeypatch: pytest.Monkey
         "levy-10-level": ("hentropy", "straddle"),
     }
     tasks = {name: replace(LEVEL_TASKS[name], methods=methods) for name, methods in quick.items()}
-    monkeypatch.setattr("experiments.reproduce.LEVEL_TASKS", tasks)
+    monkeypatch.setattr(command, "LEVEL_TASKS", tasks)
     monkeypatch.setattr(plan, "QUICK_QUERIES", 1)
     found = reproduce("levels", "--quick", "--seeds", "1", "--workers", "1", "--out", "new")
     assert found.code == 0, found.err
@@ -142,6 +144,20 @@ def test_quick_level_sets_from_end_to_end(here: Path, monkeypatch: pytest.Monkey
         assert "conservative after 1" in said
         assert {path.name for path in (here / "new" / "runs" / name).iterdir()} == set(methods)
     assert not (here / "new" / "figures").exists()
+
+
+def test_archived_runs_still_make_the_tables_that_were_published(here: Path) -> None:
+    """They are of an earlier version, whose runs no new ones may be added to."""
+    with tarfile.open(RUNS / "outcomes.tar.xz") as archive:
+        archive.extractall(here / "old", filter="data")
+    refused = reproduce("outcomes", "--tasks", "gardner", "--out", "old")
+    assert (refused.code, "version is '0.2.0' there" in refused.err) == (1, True)
+    found = reproduce("outcomes", "--tasks", "gardner", "dtlz2-4", "--recorded", "--out", "old")
+    assert found.code == 0, found.err
+    said = (here / "old" / "tables" / "outcomes.md").read_text()
+    assert "| hentropy - BoTorch, qLogNEI | 20 | -0.0176 [-0.0375, -0.0005] |" in said
+    assert "+0.0285 [+0.0174, +0.039] |" in said
+    assert said.endswith("Runs by hentropy 0.2.0.\n")
 
 
 def test_figure_1_needs_no_runs(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
