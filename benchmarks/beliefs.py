@@ -18,11 +18,9 @@ All figures are in units of the standard deviation of the held-out outcomes: `lo
 """
 
 import argparse
-import json
 import math
 import statistics
 import time
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +34,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
 import hentropy as he
+from benchmarks.sweeps import one_quiet_thread, read_rows, recorded
 from hentropy.bench.problems import (
     alpine,
     fullerenes_top_k,
@@ -243,20 +242,15 @@ def main() -> None:
     )
     options.add_argument("--out", type=Path, default=Path("out/beliefs.jsonl"))
     given = options.parse_args()
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
+    one_quiet_thread()
     draws = range(given.first_draw, given.first_draw + given.draws)
     if given.noise is not None:
         print(noise_table(given.noise, draws))
         return
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    rows = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
+    rows = read_rows(given.out)
     done = {(row["source"], row["n"], row["draw"], row["belief"]) for row in rows}
-    with given.out.open("a") as out:
-        for row in run(given.beliefs, draws, given.tables, given.sizes, given.errors, done, given.ten):
-            rows.append(row)
-            out.write(json.dumps(row) + "\n")
-            out.flush()
+    new = run(given.beliefs, draws, given.tables, given.sizes, given.errors, done, given.ten)
+    rows += recorded(new, given.out)
     print(table(rows))
 
 

@@ -11,15 +11,12 @@ tuning, those below for tables.
 """
 
 import argparse
-import json
 import math
-import multiprocessing
 import statistics
 import sys
 import time
-import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -29,6 +26,7 @@ import torch
 from torch import Tensor
 
 import hentropy as he
+from benchmarks.sweeps import read_rows, recorded, results_of
 from hentropy.bench.problems import Alpine, Problem, published_minimum, standard
 from hentropy.core.beliefs import Belief, Gaussian, Needs, Transformed
 from hentropy.core.decisions.advantage import advantage
@@ -217,16 +215,14 @@ def decided(study: he.Study, function: Measured) -> dict[str, Any]:
     }
 
 
-def run(job: Job, until: float = math.inf) -> dict[str, Any] | None:
-    """A study with all its steps; None if the clock passes `until` before its end."""
+def run(job: Job) -> dict[str, Any]:
+    """A study with all its steps."""
     setting, function, start = SETTINGS[job.setting], Measured.of(job), time.process_time()
     space = function.problem.space
     assert isinstance(space, he.Space)
     study = he.Study(space, he.Maximize(), seed=job.seed, hyperparameters=setting.hyperparameters)
     steps: list[dict[str, Any]] = []
     for count in range(setting.queries):
-        if time.time() > until:
-            return None
         trial = study.ask()
         row = space.encode(trial.params)
         value = function.measure(row)
@@ -241,21 +237,6 @@ def run(job: Job, until: float = math.inf) -> dict[str, Any] | None:
         steps.append(step)
     plain = {"setting": job.setting, "function": job.function, "seed": job.seed, "noise": function.noise}
     return {**plain, "seconds": time.process_time() - start, "steps": steps}
-
-
-def _worked(job: Job, until: float) -> dict[str, Any] | None:
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-    return run(job, until)
-
-
-def sweep(wanted: Sequence[Job], workers: int, seconds: float) -> Iterator[dict[str, Any]]:
-    """The studies as they end, in processes of one thread each; those that do not end in time are left out."""
-    until = time.time() + seconds
-    with multiprocessing.get_context("spawn").Pool(workers) as pool:
-        for found in pool.imap_unordered(partial(_worked, until=until), wanted):
-            if found is not None:
-                yield found
 
 
 COVERED = 0.9
@@ -491,11 +472,6 @@ def filled(page: str, text: str) -> str:
     return f"{page.split(BEGIN, 1)[0]}{BEGIN}\n{text}\n{END}{page.split(END, 1)[1]}"
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """The studies of a file, one a line."""
-    return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
-
-
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--seeds", nargs="*", type=int, default=[1, 2, 3])
@@ -511,20 +487,17 @@ def main() -> None:
     )
     given = options.parse_args()
     if given.summary is not None:
-        text = summary([{"version": given.version, **run} for run in read(given.summary)])
+        text = summary([{"version": given.version, **run} for run in read_rows(given.summary)])
         print(text)
         if given.write_docs:
             PAGE.write_text(filled(PAGE.read_text(), text))
         return
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    start = time.time()
-    with given.out.open("a") as file:
-        for found in sweep(jobs(given.settings, given.functions, given.seeds), given.workers, given.max_seconds):
-            file.write(json.dumps({"version": given.version, **found}) + "\n")
-            file.flush()
-            said = f"{found['setting']}, {found['function']}, seed {found['seed']}: {found['seconds']:.0f} s of CPU"
-            print(f"[{time.time() - start:6.0f} s] {said}", file=sys.stderr, flush=True)
-    print(summary([{"version": given.version, **run} for run in read(given.out)]))
+    start, wanted = time.time(), jobs(given.settings, given.functions, given.seeds)
+    rows = results_of(run, wanted, given.workers, given.max_seconds)
+    for found in recorded(({"version": given.version, **row} for row in rows), given.out):
+        said = f"{found['setting']}, {found['function']}, seed {found['seed']}: {found['seconds']:.0f} s of CPU"
+        print(f"[{time.time() - start:6.0f} s] {said}", file=sys.stderr, flush=True)
+    print(summary([{"version": given.version, **run} for run in read_rows(given.out)]))
 
 
 if __name__ == "__main__":

@@ -6,14 +6,13 @@ Run it with `python -m benchmarks.hyperparameters --seeds 20 --workers 2 --out o
 import argparse
 import json
 import statistics
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import torch
 
 import hentropy as he
+from benchmarks.sweeps import results_of
 from hentropy.bench.problems import alpine
 
 DECISION = he.TopK(3, weight=10.0, cap=1.25)
@@ -25,7 +24,6 @@ STUCK_BELOW = 15.5
 def study(job: tuple[str, int, int]) -> dict[str, Any]:
     """One study of so many queries after 10 random designs: the true score of the decision after each checkpoint."""
     kind, seed, queries = job
-    torch.set_num_threads(1)
     problem = alpine(3)
     generator = torch.Generator().manual_seed(seed)
     record = he.Study(problem.space, DECISION, seed=seed, first=10, hyperparameters=kind)
@@ -49,8 +47,7 @@ def main() -> None:
     options.add_argument("--out", type=Path, default=Path("out/hyperparameters.json"))
     given = options.parse_args()
     jobs = [(kind, seed, given.queries) for seed in range(given.seeds) for kind in ("mixture", "map")]
-    with ProcessPoolExecutor(given.workers, mp_context=get_context("spawn")) as pool:
-        results = list(pool.map(study, jobs))
+    results = list(results_of(study, jobs, given.workers))
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(json.dumps(results, indent=1))
     for kind in ("map", "mixture"):

@@ -14,7 +14,6 @@ Seconds are those of the processor, with one thread; a line is written per sourc
 """
 
 import argparse
-import json
 import math
 import resource
 import statistics
@@ -27,6 +26,7 @@ from torch import Tensor
 
 import hentropy as he
 from benchmarks.beliefs import Source, score, sources
+from benchmarks.sweeps import one_quiet_thread, read_rows, recorded
 from hentropy.core.beliefs import Gaussian
 from hentropy.core.beliefs.linalg import cholesky
 from hentropy.core.solvers import Proposal
@@ -119,20 +119,20 @@ def main() -> None:
     options.add_argument("--families", action="store_true", help="also the belief over families")
     options.add_argument("--out", type=Path, default=Path("out/many.jsonl"))
     given = options.parse_args()
-    torch.set_num_threads(1)
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    rows = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
+    one_quiet_thread()
+    rows = read_rows(given.out)
     done = {(row["source"], row["n"], row["draw"]) for row in rows}
-    with given.out.open("a") as out:
-        for n in given.sizes:
-            for source in sources(None)[:-2]:  # the last two are tables
-                chosen = given.sources is None or source.name in given.sources
-                for draw in range(given.draws if chosen else 0):
-                    if (source.name, n, draw) not in done:
-                        found = rows_of(source, n, draw, given.families)
-                        rows += found
-                        out.writelines(json.dumps(row) + "\n" for row in found)
-                        out.flush()
+    # the last two are tables
+    functions = [each for each in sources(None)[:-2] if given.sources is None or each.name in given.sources]
+    new = (
+        row
+        for n in given.sizes
+        for source in functions
+        for draw in range(given.draws)
+        if (source.name, n, draw) not in done
+        for row in rows_of(source, n, draw, given.families)
+    )
+    rows += recorded(new, given.out)
     print(table(rows))
 
 

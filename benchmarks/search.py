@@ -10,16 +10,12 @@ valued together, by the same outcomes. Results are appended line by line; `--tab
 """
 
 import argparse
-import json
 import random
 import statistics
 import sys
 import time
-import warnings
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +24,7 @@ from torch import Tensor
 
 import hentropy as he
 from benchmarks.search_cases import DECISIONS, SCALES, Case, Setting, cases, setting
+from benchmarks.sweeps import read_rows, recorded, results_of
 from hentropy.core.action_search import ContinuousSearch
 from hentropy.core.beliefs import Nodes
 from hentropy.core.gain import Appraisal, Effort
@@ -211,25 +208,6 @@ def measured(case: Case) -> dict[str, Any]:
     }
 
 
-def _start() -> None:
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-
-
-def results_of(chosen: Sequence[Case], workers: int, max_seconds: float) -> Iterator[dict[str, Any]]:
-    """Results as they come, by so many processes of one thread each; none begins after `max_seconds`."""
-    end = time.monotonic() + max_seconds
-    waiting = list(reversed(chosen))
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_start) as pool:
-        running = {pool.submit(measured, waiting.pop()) for _ in range(min(workers, len(waiting)))}
-        while running:
-            done = next(as_completed(running))
-            running.remove(done)
-            if waiting and time.monotonic() < end:
-                running.add(pool.submit(measured, waiting.pop()))
-            yield done.result()
-
-
 def table(results: Sequence[dict[str, Any]]) -> str:
     """By decision, stage, belief and space: how many cases, how many have the asked share, least share, CPU time."""
     lines = [f"| | cases | at least {ASKED} | least | CPU seconds |", "|---|---|---|---|---|"]
@@ -252,19 +230,16 @@ def main() -> None:
     options.add_argument("--every", type=int, default=1, help="only every so many-th case")
     options.add_argument("--out", type=Path, default=Path("out/search.jsonl"))
     options.add_argument("--workers", type=int, default=1)
-    options.add_argument("--max-seconds", type=float, default=float("inf"), help="no case begins later")
+    options.add_argument("--max-seconds", type=float, default=float("inf"), help="what is not done then is left out")
     options.add_argument("--table", action="store_true", help="only the table of the results in --out")
     given = options.parse_args()
     if not given.table:
         chosen = [case for seed in given.seeds for case in cases(seed) if case.decision in given.decisions]
         chosen = chosen[:: given.every]
         random.Random(0).shuffle(chosen)  # what time leaves out is spread evenly
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        with given.out.open("a") as out:
-            for row in results_of(chosen, given.workers, given.max_seconds):
-                print(json.dumps(row), file=out, flush=True)
-                print(f"{row['ratio']:.3f}  {' '.join(str(row[name]) for name in asdict(chosen[0]))}", file=sys.stderr)
-    print(table([json.loads(line) for line in given.out.read_text().splitlines()]))
+        for row in recorded(results_of(measured, chosen, given.workers, given.max_seconds), given.out):
+            print(f"{row['ratio']:.3f}  {' '.join(str(row[name]) for name in asdict(chosen[0]))}", file=sys.stderr)
+    print(table(read_rows(given.out)))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from benchmarks import __main__ as bench
-from benchmarks import calibration, decisions, psychophysics
+from benchmarks import calibration, decisions, psychophysics, sweeps
 
 PEAK = {"process": 800.0, "call": 60.0}
 TIMED = {"seconds": 0.5, "case": "Alpine-2"}
@@ -185,4 +185,14 @@ def test_calibration_studies_know_the_truth() -> None:
     draws = torch.tensor([function.measure(best[0]) for _ in range(400)]) - float(function.true(best))
     # a standard deviation of 400 normal errors is off by more than 15 % in one of 10,000 cases
     assert float(draws.std()) == pytest.approx(function.noise, rel=0.15)
-    assert calibration.run(job, until=0.0) is None
+
+
+def test_rows_are_kept_as_they_come_until_time_is_up(tmp_path: Path) -> None:
+    file, jobs = tmp_path / "out" / "rows.jsonl", [[("a", 1.5)], [("a", None)]]
+    assert sweeps.read_rows(file) == []
+    rows = sweeps.recorded(sweeps.results_of(dict, jobs, workers=2), file)
+    first = next(rows)
+    assert sweeps.read_rows(file) == [first]
+    assert sorted([first, *rows], key=str) == [{"a": 1.5}, {"a": None}]
+    assert len(sweeps.read_rows(file)) == 2
+    assert list(sweeps.results_of(dict, jobs, workers=1, seconds=0.0)) == []

@@ -249,3 +249,14 @@ def test_a_result_that_is_dropped_is_said_with_its_value(
     assert said.code == 0
     assert "trial 0 is no longer this worker's, but complete" in said.err
     assert "dropped: 0.12345678" in said.err
+
+
+def test_other_commands_and_the_servers_processes_do_not_import_what_draws_files() -> None:
+    code = (
+        "import sys, hentropy.views.server.worker\nfrom hentropy.views.cli.app import COMMANDS\n"
+        "[command.load() for command in COMMANDS.values()]\n"
+        "slow = ('matplotlib', 'distributed', 'sqlalchemy', 'scipy.stats')\n"
+        "print([name for name in slow if name in sys.modules])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "[]"

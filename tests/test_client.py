@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import hentropy as he
-from hentropy.bench.experiments.crew import one_thread
+from experiments.executors import one_thread
 from hentropy.errors import InputError, StorageError, StudyError
 from hentropy.studies.records import State
 from hentropy.views.client import RemoteStudy

@@ -15,7 +15,7 @@ from benchmarks.load import measured
 from benchmarks.verbs import kept, kill, note_down, sound, started
 
 import hentropy as he
-from hentropy.bench.experiments.crew import one_thread
+from experiments.executors import one_thread
 from hentropy.studies.execution.leases import Lookout, Terms
 from hentropy.studies.records import State
 from hentropy.studies.storage.database import WRITES

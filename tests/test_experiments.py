@@ -18,31 +18,19 @@ import torch
 from benchmarks.verbs import kill, started
 
 import hentropy as he
-from hentropy.bench.experiments import (
-    METHODS,
-    TASKS,
-    Ledger,
-    Plan,
-    Results,
-    RunJob,
-    RunKey,
-    RunNews,
-    Step,
-    Task,
-    replayed,
-    run,
-    sweep,
-)
-from hentropy.bench.experiments.crew import one_thread
-from hentropy.bench.experiments.methods import BELIEF_TASKS, LEVEL_TASKS, method
-from hentropy.bench.experiments.scores import best_score, f1, score, scored_labels
-from hentropy.bench.experiments.summary import curve, difference, final, paired, seconds
-from hentropy.bench.experiments.tables import belief_markdown, belief_rows, markdown, task_table
+from experiments.executors import Processes, RunNews, executor_of, one_thread, run
+from experiments.ledger import Ledger
+from experiments.methods import BELIEF_TASKS, LEVEL_TASKS, METHODS, TASKS, Task, method
+from experiments.plan import Plan, Results
+from experiments.run import RunJob, RunKey, Step, replayed
+from experiments.scores import best_score, f1, score, scored_labels
+from experiments.summary import curve, difference, final, paired, seconds
+from experiments.tables import belief_markdown, belief_rows, task_markdown, task_table
 from hentropy.bench.problems import problem
 from support.steps import HeldRun, step_with, swept
 
 SMALL = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random", "uncertainty"))
-SOURCE = Path(he.__file__).parents[1]
+ROOT = Path(__file__).parents[1]
 
 
 def timeless(found: list[Step]) -> list[Step]:
@@ -119,19 +107,22 @@ def test_killed_at_any_step_and_started_again_it_equals_one_that_was_never_stopp
 MASTER = """
 import sys
 from pathlib import Path
-from hentropy.bench.experiments import Ledger, Task, RunKey, sweep
+from experiments.executors import Processes
+from experiments.ledger import Ledger
+from experiments.methods import Task
+from experiments.run import RunKey
 if __name__ == "__main__":
     task = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random"))
     ledger = Ledger.open(Path(sys.argv[1]))
     jobs = [RunKey(task, name, 0) for name in task.methods]
     with ledger.writing():
-        sweep(jobs, ledger, 2, lambda news: print(news.steps, flush=True))
+        Processes(2).work(jobs, ledger, lambda news: print(news.steps, flush=True))
 """
 
 
 def test_workers_whose_master_is_killed_end_and_blame_no_run(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(MASTER)
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "results")]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -146,13 +137,13 @@ def test_one_run_that_fails_is_written_down_and_the_others_go_on(tmp_path: Path)
     top = Task("alpine-2-top-5", first=4, queries=1, methods=("straddle", "random"))
     ledger = Ledger.open(tmp_path / "results")
     news: list[RunNews] = []
-    sweep([RunKey(top, name, 0) for name in top.methods], ledger, 1, news.append)
+    Processes(1).work([RunKey(top, name, 0) for name in top.methods], ledger, news.append)
     ended = {each.job.method: each.failed for each in news if each.ended}
     assert ended["random"] is None
     assert "LevelSets" in (ended["straddle"] or "")
     assert "Traceback" in (ledger.failure(RunKey(top, "straddle", 0)) or "")
     assert len(ledger.steps(RunKey(top, "random", 0))) == 2
-    plan = Plan((top,), 1)
+    plan = Plan((top,), range(1))
     assert [job.method for job in Results(ledger, plan).failures()] == ["straddle"]
     assert task_table(Results(ledger, plan), top.problem).missing == ("straddle",)
 
@@ -173,13 +164,13 @@ def test_a_worker_that_dies_fails_its_run_alone(tmp_path: Path) -> None:
             (tmp_path / "0").touch()
         news.append(each)
 
-    sweep(jobs, ledger, 2, report)
+    Processes(2).work(jobs, ledger, report)
     failed = [each.job for each in news if each.failed]
     assert len(failed) == 1
     assert "exit code -9" in (ledger.failure(failed[0]) or "")
     assert all(len(ledger.steps(job)) == 4 for job in jobs if job not in failed)
     # the same again mends it, with what two workers found equal to what one does here
-    sweep(failed, ledger, 2, news.append)
+    Processes(2).work(failed, ledger, news.append)
     assert ledger.failure(failed[0]) is None
     assert timeless(ledger.steps(failed[0])) == timeless(run_through(failed[0]))
 
@@ -273,7 +264,7 @@ def test_results_are_of_the_seeds_of_the_plan(tmp_path: Path) -> None:
     for seed in (0, 7):
         ledger.begin(RunKey(SMALL, "random", seed))
         ledger.add(RunKey(SMALL, "random", seed), step_with(0))
-    found = Results(ledger, Plan((SMALL,), 2)).runs(SMALL.problem, "random")
+    found = Results(ledger, Plan((SMALL,), range(2))).runs(SMALL.problem, "random")
     assert {seed: len(each) for seed, each in found.items()} == {0: 1, 1: 0}
 
 
@@ -290,11 +281,11 @@ def test_unknown_names_are_answered_with_the_known_ones() -> None:
         Plan.of(["alpine-3-top-4"])
     with pytest.raises(he.InputError, match="uncertainty"):
         method("uncertain")
-    for seeds in (0, 10**9):
+    for seeds in (range(0), range(10**9)):
         with pytest.raises(he.InputError, match="at least 1 seed"):
             Plan.of(["alpine-2-top-5"], seeds=seeds)
     with pytest.raises(he.InputError, match="at least 1 worker"):
-        sweep([], Ledger(Path()), 0, lambda news: None)
+        executor_of("processes", 0)
 
 
 def test_every_task_has_its_problem_and_its_methods() -> None:
@@ -351,12 +342,12 @@ def test_runs_of_published_tasks_record_both_scores(tmp_path: Path) -> None:
     task = replace(LEVEL_TASKS["exp-sin-level"], queries=1, methods=("hentropy", "straddle"))
     ledger = Ledger.open(tmp_path)
     for name in task.methods:
-        sweep([RunKey(task, name, 0)], ledger, 1, lambda news: None)
+        Processes(1).work([RunKey(task, name, 0)], ledger, lambda news: None)
         steps = ledger.steps(RunKey(task, name, 0))
         assert [step.conservative is not None for step in steps] == [True, True]
-    table = task_table(Results(ledger, Plan((task,), 1)), task.problem)
+    table = task_table(Results(ledger, Plan((task,), range(1))), task.problem)
     assert table.score == "F1"
-    text = markdown(table)
+    text = task_markdown(table)
     assert "| conservative after 1 |" in text
     assert "at least 0.975" in text
 
@@ -406,7 +397,7 @@ TIMES = [(0.1, None), (0.3, 1.0), (0.5, 2.0), (0.2, 9.0), (0.4, 3.0), (0.3, 1.5)
 
 def test_tables_name_the_best_baseline_and_the_difference_to_it(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path)
-    plan = Plan((SMALL,), 2)
+    plan = Plan((SMALL,), range(2))
     told = {"hentropy": [0.5, 0.7, 0.9, 1.0], "uncertainty": [0.5, 0.6, 0.6, 0.8], "random": [0.5, 0.5, 0.6, 0.7]}
     for name, values in told.items():
         for seed in range(2):
@@ -420,7 +411,7 @@ def test_tables_name_the_best_baseline_and_the_difference_to_it(tmp_path: Path) 
     assert table.rows[0].against is not None
     assert table.rows[0].against.mean == pytest.approx(0.2)
     assert table.rows[1].against is None
-    text = markdown(table)
+    text = task_markdown(table)
     assert "| hentropy (EHIG) | 2 | 0.705 ± 0.005 | 1.005 ± 0.005 |" in text
     assert "| +0.200 |" in text  # two seeds are too few for an interval
     assert "a different model" not in text
@@ -437,7 +428,7 @@ def test_beliefs_are_compared_seed_by_seed_and_with_the_best_rule(tmp_path: Path
             ledger.begin(job)
             for number in range(task.queries + 1):
                 ledger.add(job, step_with(number, value + 0.01 * seed))
-    rows = belief_rows(Results(ledger, Plan((task,), 6)))
+    rows = belief_rows(Results(ledger, Plan((task,), range(6))))
     (row,) = rows
     assert row.gap.mean == pytest.approx(0.1)
     assert row.rule == METHODS["pom"].label
@@ -456,11 +447,11 @@ def test_a_lucky_seed_is_not_the_best_baseline(tmp_path: Path) -> None:
             ledger.begin(job)
             for number in range(SMALL.queries + 1):
                 ledger.add(job, step_with(number, value))
-    table = task_table(Results(ledger, Plan((SMALL,), 6)), SMALL.problem)
+    table = task_table(Results(ledger, Plan((SMALL,), range(6))), SMALL.problem)
     assert [row.method for row in table.rows] == ["hentropy", "random", "uncertainty"]
     assert table.baseline == "uncertainty"
-    assert "| -0.200 |" not in markdown(table)
-    assert "+0.200 [+0.200, +0.200]" in markdown(table)
+    assert "| -0.200 |" not in task_markdown(table)
+    assert "+0.200 [+0.200, +0.200]" in task_markdown(table)
 
 
 def test_steps_are_json_and_back() -> None:

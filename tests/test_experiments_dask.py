@@ -14,9 +14,12 @@ import pytest
 from distributed import LocalCluster
 
 import hentropy as he
-from hentropy.bench.experiments import Crew, Ledger, Plan, RunJob, RunKey, RunNews, Step, Task, crew_of, run, sweep
-from hentropy.bench.experiments.crew import one_thread
-from hentropy.bench.experiments.dask_crew import DaskCrew, labour
+from experiments.dask_executor import DaskExecutor, remaining_steps
+from experiments.executors import Executor, RunNews, executor_of, one_thread, run
+from experiments.ledger import Ledger
+from experiments.methods import Task
+from experiments.plan import Plan
+from experiments.run import RunJob, RunKey, Step
 from hentropy.errors import ExecutionError, InputError
 from hentropy.studies.execution.cluster import connect, own_cluster
 from support.steps import HeldRun, step_with
@@ -25,7 +28,7 @@ from support.waiting import PATIENCE, until
 pytestmark = pytest.mark.slow
 
 SMALL = Task("multihills-two-levels", first=4, queries=3, methods=("hentropy", "random"))
-SOURCE = Path(he.__file__).parents[1]
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +39,8 @@ def cluster() -> Iterator[LocalCluster]:
 
 
 @pytest.fixture
-def crew(cluster: LocalCluster) -> Crew:
-    return crew_of("dask", address=cluster.scheduler_address)
+def executor(cluster: LocalCluster) -> Executor:
+    return executor_of("dask", address=cluster.scheduler_address)
 
 
 @pytest.fixture
@@ -68,10 +71,12 @@ def at_work(cluster: LocalCluster) -> list[int]:
     return [nanny.pid for nanny in list(cluster.workers.values()) if nanny.worker_address in busy and nanny.pid]
 
 
-def test_the_records_are_those_of_runs_here_and_each_step_is_told(crew: Crew, ledger: Ledger, tmp_path: Path) -> None:
+def test_the_records_are_those_of_runs_here_and_each_step_is_told(
+    executor: Executor, ledger: Ledger, tmp_path: Path
+) -> None:
     jobs = [RunKey(SMALL, name, 0) for name in SMALL.methods]
     news: list[RunNews] = []
-    crew.work(jobs, ledger, news.append)
+    executor.work(jobs, ledger, news.append)
     other = Ledger.open(tmp_path / "other")
     for job in jobs:
         run(job, other, lambda _: None)
@@ -81,14 +86,14 @@ def test_the_records_are_those_of_runs_here_and_each_step_is_told(crew: Crew, le
         assert told == [*((count, False, None) for count in range(5)), (4, True, None)]
 
 
-def test_a_step_is_on_the_disk_when_it_is_told(crew: Crew, ledger: Ledger) -> None:
+def test_a_step_is_on_the_disk_when_it_is_told(executor: Executor, ledger: Ledger) -> None:
     job = RunKey(SMALL, "random", 0)
     seen: list[int] = []
-    crew.work([job], ledger, lambda _: seen.append(len(ledger.steps(job))))
+    executor.work([job], ledger, lambda _: seen.append(len(ledger.steps(job))))
     assert seen == [0, 1, 2, 3, 4, 4]
 
 
-def test_a_run_goes_on_after_what_is_recorded(crew: Crew, ledger: Ledger) -> None:
+def test_a_run_goes_on_after_what_is_recorded(executor: Executor, ledger: Ledger) -> None:
     job = RunKey(SMALL, "hentropy", 1)
     whole = list(job.steps())
     ledger.begin(job)
@@ -96,21 +101,21 @@ def test_a_run_goes_on_after_what_is_recorded(crew: Crew, ledger: Ledger) -> Non
         ledger.add(job, step)
     ledger.fail(job, "it was stopped")
     news: list[RunNews] = []
-    crew.work([job], ledger, news.append)
+    executor.work([job], ledger, news.append)
     assert [each.steps for each in news] == [2, 3, 4, 4]
     assert timeless(ledger.steps(job)) == timeless(whole)
     assert ledger.steps(job)[:2] == whole[:2]  # with their times: they were not run again
     assert ledger.failure(job) is None
 
 
-def test_runs_that_fail_are_written_down_and_the_others_go_on(crew: Crew, ledger: Ledger) -> None:
+def test_runs_that_fail_are_written_down_and_the_others_go_on(executor: Executor, ledger: Ledger) -> None:
     top = Task("alpine-2-top-5", first=4, queries=1, methods=("straddle", "random"))
     broken = RunKey(top, "random", 1)
     ledger.begin(broken)
     ledger.path(broken).write_text("nonsense\n")
     jobs = [RunKey(top, "straddle", 0), broken, RunKey(top, "random", 0)]
     news: list[RunNews] = []
-    crew.work(jobs, ledger, news.append)
+    executor.work(jobs, ledger, news.append)
     ended = {each.job: each.failed for each in news if each.ended}
     assert "LevelSets" in (ended[jobs[0]] or "")
     assert "line 1 of" in (ended[broken] or "")
@@ -124,18 +129,23 @@ def test_runs_that_fail_are_written_down_and_the_others_go_on(crew: Crew, ledger
 
 def test_a_worker_of_another_version_is_refused(cluster: LocalCluster) -> None:
     with connect(cluster.scheduler_address, PATIENCE) as client:
-        found = client.submit(labour, RunKey(SMALL, "random", 0), [], "0.0.1").result()
+        found = client.submit(remaining_steps, RunKey(SMALL, "random", 0), [], "0.0.1").result()
     assert found.steps == ()
     assert f"has hentropy {he.__version__}, and the run is of 0.0.1" in found.failed
     assert "Traceback" in found.traceback
 
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
+    "OMP_NUM_THREADS": "1",
+    "COLUMNS": "120",
+}
 PIPES: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENVIRONMENT}
 
 
 def test_an_interrupt_leaves_the_cluster_of_others_and_ends_what_we_began_there(
-    cluster: LocalCluster, crew: Crew, ledger: Ledger
+    cluster: LocalCluster, executor: Executor, ledger: Ledger
 ) -> None:
     job = RunKey(replace(SMALL, queries=1000), "random", 0)
 
@@ -144,7 +154,7 @@ def test_an_interrupt_leaves_the_cluster_of_others_and_ends_what_we_began_there(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        crew.work([job], ledger, report)
+        executor.work([job], ledger, report)
     assert timeless(ledger.steps(job)) == here(RunKey(SMALL, "random", 0))[:3]
     assert ledger.failure(job) is None
     with ledger.claimed(job):  # nobody holds it any more
@@ -155,14 +165,14 @@ def test_an_interrupt_leaves_the_cluster_of_others_and_ends_what_we_began_there(
 def test_reproduce_on_our_own_cluster_stopped_and_ended_on_that_of_others(
     cluster: LocalCluster, ledger: Ledger, tmp_path: Path
 ) -> None:
-    jobs = Plan.of(["multihills-sequence"], seeds=1, quick=True).jobs()
+    jobs = Plan.of(["multihills-sequence"], seeds=range(1), quick=True).jobs()
     todo = [job for job in jobs if job.method in ("one-shot-paper", "hentropy", "random")]
     for job in jobs:
         if job not in todo:
             ledger.begin(job)
             for number in range(job.task.queries + 1):
                 ledger.add(job, step_with(number))
-    command = [sys.executable, "-m", "hentropy", "reproduce", "figure-6", "--quick", "--seeds", "1", "--out", "results"]
+    command = [sys.executable, "-m", "experiments", "figure-6", "--quick", "--seeds", "1", "--out", "results"]
     with subprocess.Popen(
         [*command, "--executor", "dask", "--workers", "1"], cwd=tmp_path, start_new_session=True, **PIPES
     ) as process:
@@ -189,17 +199,17 @@ def test_reproduce_on_our_own_cluster_stopped_and_ended_on_that_of_others(
 def test_clusters_that_cannot_work_are_told_in_a_sentence(ledger: Ledger) -> None:
     job = RunKey(SMALL, "random", 0)
     with pytest.raises(ExecutionError, match="no Dask scheduler answers at"):
-        DaskCrew(1, "tcp://127.0.0.1:9", patience=0.5).work([job], ledger, lambda _: None)
+        DaskExecutor(1, "tcp://127.0.0.1:9", patience=0.5).work([job], ledger, lambda _: None)
     with pytest.raises(InputError, match="but the executor is processes"):
-        sweep([job], ledger, 2, lambda _: None, address="tcp://127.0.0.1:9")
+        executor_of("processes", 2, "tcp://127.0.0.1:9")
     with pytest.raises(InputError, match="at least 1 worker"):
-        crew_of("dask", 0)
-    crew_of("dask", 1).work([], ledger, lambda _: None)  # nothing to do, nothing to start
+        executor_of("dask", 0)
+    executor_of("dask", 1).work([], ledger, lambda _: None)  # nothing to do, nothing to start
     assert not list(ledger.folder.rglob("*.jsonl"))
 
 
 def test_a_run_that_is_begun_anew_by_the_cluster_is_not_mixed_with_what_is_recorded(
-    two: LocalCluster, crew: Crew, ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    two: LocalCluster, executor: Executor, ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cluster that is not ours begins a lost task anew by itself; here we go on instead after the recorded steps."""
     monkeypatch.setattr(two.scheduler, "allowed_failures", 3)
@@ -216,7 +226,7 @@ def test_a_run_that_is_begun_anew_by_the_cluster_is_not_mixed_with_what_is_recor
             os.kill(killed[0], signal.SIGKILL)
             (tmp_path / "1").touch()
 
-    crew.work(jobs, ledger, report)
+    executor.work(jobs, ledger, report)
     assert len(killed) == 1
     assert [each.failed for each in news if each.ended] == [None] * 4
     for job in jobs:
@@ -225,7 +235,7 @@ def test_a_run_that_is_begun_anew_by_the_cluster_is_not_mixed_with_what_is_recor
 
 
 def test_a_run_goes_on_when_its_worker_is_killed_and_fails_when_the_next_is_too(
-    two: LocalCluster, crew: Crew, ledger: Ledger, tmp_path: Path
+    two: LocalCluster, executor: Executor, ledger: Ledger, tmp_path: Path
 ) -> None:
     job = HeldRun(replace(SMALL, queries=8), "hentropy", 0, folder=tmp_path)
     other = RunKey(SMALL, "random", 1)
@@ -239,14 +249,14 @@ def test_a_run_goes_on_when_its_worker_is_killed_and_fails_when_the_next_is_too(
         if each.job == job and each.steps > 0:
             (tmp_path / str(each.steps - 1)).touch()
 
-    DaskCrew(1, two.scheduler_address).work([job, other], ledger, report)
+    DaskExecutor(1, two.scheduler_address).work([job, other], ledger, report)
     first, second = killed.values()
     assert first < second
     assert "ended in the middle of the run; this was try 2 of 2" in (ledger.failure(job) or "")
     recorded = ledger.steps(job)
     assert second <= len(recorded) < 9
     assert timeless(ledger.steps(other)) == here(other)
-    crew.work([job], ledger, report)  # the same again mends it
+    executor.work([job], ledger, report)  # the same again mends it
     assert ledger.failure(job) is None
     assert ledger.steps(job)[: len(recorded)] == recorded
     assert timeless(ledger.steps(job)) == here(job)

@@ -13,14 +13,17 @@ import torch
 from matplotlib.figure import Figure as Page
 
 import hentropy as he
-from hentropy.bench.experiments import METHODS, TASKS, Ledger, Plan, Results, RunKey, Step, replayed
-from hentropy.bench.experiments.figures import FIGURES
-from hentropy.bench.experiments.figures.curves import by_rank, curves_info, draw_curves, draw_regrets, draw_scores
-from hentropy.bench.experiments.figures.figure_1 import DATA, draw_one_dimension, one_dimension, posterior
-from hentropy.bench.experiments.figures.page import plain
-from hentropy.bench.experiments.figures.panels import draw_pictures
-from hentropy.bench.experiments.figures.pictures import ground, pictures
-from hentropy.bench.experiments.scores import best_labels
+from experiments.figures import FIGURES
+from experiments.figures.curves import by_rank, curves_info, draw_curves, draw_regrets, draw_scores
+from experiments.figures.figure_1 import DATA, draw_one_dimension, one_dimension, posterior
+from experiments.figures.page import plain
+from experiments.figures.panels import draw_pictures
+from experiments.figures.pictures import ground, pictures
+from experiments.ledger import Ledger
+from experiments.methods import METHODS, TASKS
+from experiments.plan import Plan, Results
+from experiments.run import RunKey, Step, replayed
+from experiments.scores import best_labels
 from hentropy.bench.problems import problem
 from hentropy.core.beliefs import Needs
 from hentropy.core.gain import Effort
@@ -35,7 +38,7 @@ HILLS, MAP, PATH, NIGHT = (
 
 def results(folder: Path, *tasks: str, queries: int = 3, seeds: int = 2) -> Results:
     """An empty folder of results, and a plan of short runs."""
-    plan = Plan(tuple(replace(TASKS[name], queries=queries) for name in tasks), seeds, quick=True)
+    plan = Plan(tuple(replace(TASKS[name], queries=queries) for name in tasks), range(seeds), quick=True)
     return Results(Ledger.open(folder), plan)
 
 
@@ -270,7 +273,7 @@ def test_every_figure_is_drawn(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_nothing_to_draw_says_what_to_do(name: str, tmp_path: Path) -> None:
     made = results(tmp_path, *FIGURES[name].tasks)
-    with pytest.raises(he.InputError, match=rf"no complete run .* hentropy reproduce {name} --quick --out"):
+    with pytest.raises(he.InputError, match=rf"no complete run .* python -m experiments {name} --quick --out"):
         FIGURES[name].draw(made, tmp_path / "figures")
     assert not (tmp_path / "figures").exists()
 

@@ -2,7 +2,7 @@
 
 import math
 import os
-from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,20 @@ import pytest
 import torch
 
 import hentropy as he
-from hentropy.bench.experiments.greed import (
-    Against,
-    GreedRow,
-    greed_job,
-    greed_markdown,
-    greed_results,
-    main,
-    read_rows,
-    run_one,
+from experiments.command import main as command
+from experiments.greed import Against, GreedRow, _tables, greed_results
+from experiments.ledger import Ledger
+from experiments.peers import (
+    CHOOSERS,
+    GREED,
+    GREED_METHODS,
+    Arena,
+    PeerRun,
+    StudyChooser,
+    greed_task,
+    peer_plan,
 )
-from hentropy.bench.experiments.peers import CHOOSERS, GREED, GREED_METHODS, Arena, StudyChooser, peer_plan
+from experiments.run import Step
 from hentropy.bench.problems.published_minima import (
     CHECKPOINTS,
     DESIGNS,
@@ -34,12 +37,14 @@ from hentropy.bench.problems.published_minima import (
     published_results,
 )
 from hentropy.errors import InputError
-from support.commands import hentropy
+from support.commands import said_by
 
 PUBLISHED = os.environ.get("HENTROPY_PUBLISHED", "")
 """The folder of the published designs and results, where somebody has it."""
 
 RULES = ("EI", "PI", "LHS")
+
+reproduce = partial(said_by, command)
 
 
 @pytest.fixture
@@ -134,25 +139,27 @@ def test_the_functions_have_the_published_values() -> None:
     assert len(published_results(PUBLISHED)) == 12 * 6 * 51
 
 
+def job(problem: str, run: int, method: str, evaluations: int, data: Path) -> PeerRun:
+    return PeerRun(greed_task(problem, evaluations), method, run - 1, data=str(data))
+
+
 def test_a_run_begins_with_the_published_designs(data: Path) -> None:
     for method in GREED_METHODS:
-        job = greed_job("WangFreitas", 2, method, 4, data)
-        row = run_one(job)
-        assert row.error == ""
+        run = job("WangFreitas", 2, method, 4, data)
+        row = GreedRow.of(run, list(run.steps()))
         assert (row.first, row.run, row.evaluations) == (2, 2, 4)
         assert row.seen[0] == pytest.approx(float(first_values("WangFreitas", 2, data).min()))
         assert row.seen[0] >= row.seen[1] >= row.seen[2]
         if method == "best-observed":  # which may be any measured design, and is none of its own
             assert min(row.recommended) >= min(row.seen)
         assert min(row.recommended) >= -4.0 - 1e-9
-        assert GreedRow.from_json(row.to_json()) == row
 
 
 def test_only_the_noiseless_method_states_the_noise(data: Path) -> None:
     for method in GREED_METHODS:
-        job = greed_job("Branin", 1, method, 30, data)
-        arena = Arena.of(job)
-        chooser = CHOOSERS[method](job, arena, arena.first(job), [({"x1": 0.5, "x2": 2.0}, 3.0)])
+        run = job("Branin", 1, method, 30, data)
+        arena = Arena.of(run)
+        chooser = CHOOSERS[method](run, arena, arena.first(run), [({"x1": 0.5, "x2": 2.0}, 3.0)])
         assert isinstance(chooser, StudyChooser)
         assert len(chooser.study.records) == 5
         [outcome] = chooser.study.outcomes.by_name.values()
@@ -160,34 +167,28 @@ def test_only_the_noiseless_method_states_the_noise(data: Path) -> None:
         assert outcome.noise == (0.0 if method == "maximize-noiseless" else None)
 
 
-def test_a_run_that_is_out_of_time_ends_with_what_it_has(data: Path) -> None:
-    row = run_one(greed_job("Rosenbrock", 1, "maximize", 50, data), until=0.0)
-    assert row.seen == ()
-    assert row.evaluations < row.first
-
-
-def test_a_run_that_fails_says_why(data: Path) -> None:
-    (data / DESIGNS).unlink()
-    assert "InputError" in run_one(greed_job("Branin", 1, "maximize", 30, data)).error
-
-
-def test_a_file_is_continued_and_summarised(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "rows.jsonl"
-    chosen = ("--problems", "WangFreitas", "--methods", "best-observed", "--runs", "1-2", "--workers", "1")
-    short = ("--data", str(data), "--out", str(out), "--evaluations", "3", *chosen)
-    main(short)
-    assert "2/2 WangFreitas best-observed run 2: 3 evaluations" in capsys.readouterr().err
-    main(short)
-    assert capsys.readouterr().err == ""
-    rows = read_rows(out)
-    assert [(row.run, row.evaluations) for row in rows] == [(1, 3), (2, 3)]
-    long = replace(rows[0], recommended=(1.0,) * 49, seen=(1.5,) * 49)
-    out.write_text("".join(row.to_json() + "\n" for row in (*rows, long)))
-    main([*short, "--summary"])
-    said = capsys.readouterr().out
-    assert "### best-observed, 30 evaluations" in said
+def test_runs_end_when_time_is_up_resume_and_are_tabled(data: Path, tmp_path: Path) -> None:
+    chosen = ("greed", "--tasks", "WangFreitas", "--methods", "best-observed", "--workers", "1", "--seeds", "0-1")
+    short = (*chosen, "--data", str(data), "--out", str(tmp_path / "out"), "--evaluations", "3")
+    found = reproduce(*short, "--max-seconds", "0")
+    assert found.code == 0, found.err
+    assert "time is up" in found.out
+    assert not list((tmp_path / "out").rglob("*.failed"))
+    found = reproduce(*short)
+    assert found.code == 0, found.err
+    ledger, task = Ledger.existing(tmp_path / "out"), greed_task("WangFreitas", 3)
+    runs = [PeerRun(task, "best-observed", seed, data=str(data)) for seed in range(2)]
+    assert [len(ledger.steps(run)) for run in runs] == [2, 2]
+    # more evaluations go on with the same runs
+    for number in range(2, 49):
+        ledger.add(runs[0], Step(number, {"x1": 0.5}, 1.5, -1.0, None, None, None, None, 0.0, 0.1, [], [1.5]))
+    found = reproduce(*short, "--recorded")
+    assert found.code == 0, found.err
+    said = (tmp_path / "out" / "tables" / "greed.md").read_text()
+    assert "### best-observed, 50 evaluations" in said
     assert "### best-observed, 100 evaluations" not in said
     assert "| WangFreitas | 1 | 1 | 1.5 | 0 | 2 | 1 : 0 |" in said
+    assert f"Runs by hentropy {he.__version__}." in said
 
 
 def test_pairs_are_counted_with_the_digits_that_were_published() -> None:
@@ -226,7 +227,7 @@ def test_targets_count_problems() -> None:
     assert [each.problem for each in results] == list(GREED)
     assert {each.best_rule for each in results} == {"exploit"}, "space filling is not a rule to beat"
     assert {each.worse_than_seen for each in results} == {1}
-    said = greed_markdown(results)
+    said = _tables(results)
     assert "EI's best seen: 7 (target 12; not on " + ", ".join(GREED[7:]) + ")" in said
     assert "Clearly better (p < 0.05): 7 (target 6)" in said
     assert "the best of their rules: 3 (target 9)" in said
@@ -235,23 +236,21 @@ def test_targets_count_problems() -> None:
 
 def test_plans_have_the_published_runs(data: Path) -> None:
     plan = peer_plan("greed", None, False, data, None, 100)
-    assert (len(plan.tasks), plan.seeds) == (12, 51)
+    assert (len(plan.tasks), len(plan.seeds)) == (12, 51)
     assert {task.first + task.queries for task in plan.tasks} == {100}
     assert {task.problem: task.first for task in plan.tasks}["GSobol"] == 20
     with pytest.raises(InputError, match="51 runs"):
-        peer_plan("greed", 52, False, data, None)
+        peer_plan("greed", range(52), False, data, None)
     with pytest.raises(InputError, match="at least 21 evaluations"):
-        greed_job("GSobol", 1, "maximize", 20, data)
-    with pytest.raises(InputError, match="1 to 51"):
-        greed_job("GSobol", 52, "maximize", 50, data)
+        greed_task("GSobol", 20)
 
 
 def test_the_command_says_which_data_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = hentropy("reproduce", "greed", "--quick")
+    found = reproduce("greed", "--quick")
     assert found.code == 1
     assert f"say with --data in which folder {DESIGNS} is" in " ".join(found.err.split())
-    found = hentropy("reproduce", "greed", "--quick", "--data", ".")
+    found = reproduce("greed", "--quick", "--data", ".")
     assert found.code == 1
     assert f"{DESIGNS} does not exist" in " ".join(found.err.split())
     assert not list(tmp_path.iterdir())

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+import experiments
 import hentropy
 from docs.extensions.layers import DOCS, DRAWING, drawing, layers
 
 pytestmark = pytest.mark.core
 
 PACKAGE = Path(hentropy.__file__).parent
+EXPERIMENTS = Path(experiments.__file__).parent
 
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "core": (
@@ -34,7 +36,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("study", "testing"),
         ("execution",),
     ),
-    "bench": (("problems", "baselines"), ("experiments",)),
+    "bench": (("problems",), ("baselines",)),
     "views": (("text", "web", "plots"), ("report", "server", "client"), ("cli",)),
     "adapters": (("host",), ("mcp", "optuna", "gest_api", "ax", "baybe"), ("mcp_command",)),
 }
@@ -55,9 +57,7 @@ OPTIONAL = {
     ("execution", "hentropy.studies.execution.cluster"),
     ("execution", "hentropy.studies.execution.batch_jobs"),
     ("plots", "hentropy.views.plots.with_matplotlib"),
-    ("experiments", "hentropy.bench.experiments.dask_crew"),
     ("cli", "hentropy.views.cli.picture_files"),
-    ("cli", "hentropy.views.cli.paper_results"),
     ("cli", "hentropy.views.cli.server_process"),
     ("mcp_command", "hentropy.adapters.mcp"),
 }
@@ -168,6 +168,15 @@ def test_imports_point_one_way() -> None:
 
 def test_no_module_needs_itself() -> None:
     assert cycles(PACKAGE) == []
+    assert cycles(EXPERIMENTS) == []
+
+
+def test_the_package_does_without_what_stands_beside_it() -> None:
+    """Experiments and benchmarks import the package, never the reverse: a wheel has neither."""
+    beside = ("experiments", "benchmarks", "docs", "tests", "support", "examples")
+    for file in _modules(PACKAGE):
+        tops = {target.split(".")[0] for _, target in _imports(ast.parse(file.read_text()))}
+        assert not tops & set(beside), file
 
 
 def test_every_part_has_its_place() -> None:

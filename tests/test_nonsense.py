@@ -213,8 +213,6 @@ HUGE = ("99999999999999", "9" * 5_000, "-5", "0", "2.0", "1e3", "")
         ("ask", "lab.toml", "--anyway", "--count"),
         ("run", "lab.toml", "--workers"),
         ("run", "lab.toml", "--executor", "dask", "--workers"),
-        ("reproduce", "figure-2", "--workers"),
-        ("reproduce", "figure-2", "--seeds"),
         ("serve", "--port"),
     ],
 )

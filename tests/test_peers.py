@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -9,17 +10,22 @@ import numpy as np
 import pytest
 
 import hentropy as he
-from hentropy.bench.experiments import Ledger, Results, Step, sweep
-from hentropy.bench.experiments.figures.peers import draw_peers
-from hentropy.bench.experiments.peer_tables import peer_markdown, peer_panels
-from hentropy.bench.experiments.peers import PEER_TASKS, PeerRun, peer_plan
-from hentropy.bench.experiments.plan import Plan
+from experiments.command import main as command
+from experiments.executors import Processes
+from experiments.figures.peers import draw_peers
+from experiments.ledger import Ledger
+from experiments.peer_tables import peer_markdown, peer_panels
+from experiments.peers import PEER_TASKS, PeerRun, peer_plan
+from experiments.plan import Plan, Results
+from experiments.run import Step
 from hentropy.bench.problems import problem
-from support.commands import hentropy
+from support.commands import said_by
 
 BAYBE = os.environ.get("HENTROPY_BAYBE", "")
 ARYLATION = "base,ligand,solvent,concentration_M,temperature_C,yield_pct"
 SUZUKI = "electrophile,nucleophile,base,ligand,solvent,yield"
+
+reproduce = partial(said_by, command)
 
 
 @pytest.fixture
@@ -51,7 +57,7 @@ QUICK = ("--quick", "--seeds", "1", "--workers", "1", "--out", "new")
 
 
 def test_quick_tables_from_end_to_end_and_again(here: Path, data: Path) -> None:
-    found = hentropy("reproduce", "tables", "--data", "data", *QUICK)
+    found = reproduce("tables", "--data", "data", *QUICK)
     assert found.code == 0, found.err
     said = (here / "new" / "tables" / "tables.md").read_text()
     assert "### direct-arylation (yield in per cent)" in said
@@ -60,7 +66,7 @@ def test_quick_tables_from_end_to_end_and_again(here: Path, data: Path) -> None:
     assert {path.name for path in (here / "new" / "figures").iterdir()} == {"tables.png", "tables.svg"}
     records = {path: path.read_bytes() for path in (here / "new" / "runs").rglob("*.jsonl")}
     assert len(records) == 2 * 3
-    again = hentropy("reproduce", "tables", "--data", "data", *QUICK)
+    again = reproduce("tables", "--data", "data", *QUICK)
     assert again.code == 0, again.err
     assert {path: path.read_bytes() for path in records} == records
 
@@ -68,10 +74,10 @@ def test_quick_tables_from_end_to_end_and_again(here: Path, data: Path) -> None:
 @pytest.mark.parametrize("what", ["mixed", "fidelity", "failures", "outcomes"])
 def test_the_first_task_of_other_comparisons(here: Path, what: str) -> None:
     """One query each: BoTorch takes seconds for it."""
-    plan = peer_plan(what, 1, True, None, None)
+    plan = peer_plan(what, range(1), True, None, None)
     plan = replace(plan, tasks=(replace(plan.tasks[0], queries=1),))
     ledger = Ledger.open(here / "new")
-    sweep(plan.jobs(), ledger, 1, lambda _: None)
+    Processes(1).work(plan.jobs(), ledger, lambda _: None)
     results = Results(ledger, plan)
     assert not results.failures()
     panels = peer_panels(results, plan.tasks[0].problem)
@@ -81,10 +87,10 @@ def test_the_first_task_of_other_comparisons(here: Path, what: str) -> None:
 
 
 def test_tables_need_their_folder(here: Path) -> None:
-    assert "say with --data in which folder they are" in hentropy("reproduce", "tables", *QUICK).err
-    absent = hentropy("reproduce", "tables", "--data", ".", *QUICK)
+    assert "say with --data in which folder they are" in reproduce("tables", *QUICK).err
+    absent = reproduce("tables", "--data", ".", *QUICK)
     assert "there is no file" in absent.err
-    assert "--baybe" in hentropy("reproduce", "mixed", "--baybe", "no-such-python", *QUICK).err
+    assert "--baybe" in reproduce("mixed", "--baybe", "no-such-python", *QUICK).err
     assert not (here / "new").exists()
 
 
@@ -152,7 +158,7 @@ def spent(number: int, regret: float, cost: float) -> Step:
 
 
 def test_regrets_are_read_off_at_what_was_spent(here: Path) -> None:
-    plan = peer_plan("fidelity", 2, False, None, None)
+    plan = peer_plan("fidelity", range(2), False, None, None)
     ledger = Ledger.open(here / "new")
     costs = {"hentropy": [0.0, 1.0, 20.0, 20.0], "botorch-mfkg": [0.0, 20.0, 20.0]}
     for method, each in costs.items():
@@ -191,13 +197,13 @@ def test_failures_are_counted_and_told(here: Path) -> None:
     # a run that was stopped goes on as if it had not been
     assert [step.query for step in run.steps(steps[:2])] == [step.query for step in steps[2:]]
     made_up = [replace(step, value=None if step.number else step.value) for step in steps]
-    plan = Plan((task,), 1, job=lambda task, method, seed, quick: run)
+    plan = Plan((task,), range(1), job=lambda task, method, seed, quick: run)
     ledger = Ledger.open(here / "new")
     ledger.begin(run)
     for step in made_up:
         ledger.add(run, step)
     _, failed = peer_panels(Results(ledger, plan), "crash-12")
-    assert failed.lines[0].mean.tolist() == [0.0, 100.0, 100.0, 100.0]
+    assert failed.lines[0].curve.mean.tolist() == [0.0, 100.0, 100.0, 100.0]
     assert "queries that failed, in per cent" in peer_markdown(failed)
 
 

@@ -12,20 +12,20 @@ from scipy.interpolate import RegularGridInterpolator
 from torch import Tensor
 
 import hentropy as he
+from experiments.problems import vaccination as training
+from experiments.problems.vaccination import Setting, anchored, extremes, fitted, read_counties
 from hentropy.bench.problems import (
     fullerenes_top_k,
     lab_table,
     night_light,
     photo_pce10_top_k,
     table,
-    train_vaccination,
     vaccination,
     vaccination_sequence,
 )
 from hentropy.bench.problems.base import grid
 from hentropy.bench.problems.maps import PENNSYLVANIA, REGIONS, Network, pennsylvania_at_night, vaccination_network
 from hentropy.bench.problems.measurements import LAYOUTS, measurements, read_columns
-from hentropy.bench.problems.train_vaccination import Setting, anchored, extremes, fitted, read_counties
 
 DATA = files("hentropy.bench.problems").joinpath("data")
 
@@ -176,7 +176,7 @@ def test_where_there_are_no_counties_the_mean_is_assumed() -> None:
 
 def test_training_finds_the_hill_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, out = write_counties(tmp_path / "counties.csv"), tmp_path / "out.npz"
-    train_vaccination.main([str(data), "--region", "pennsylvania", "--out", str(out)], SMALL)
+    training.main([str(data), "--region", "pennsylvania", "--out", str(out)], SMALL)
     said = capsys.readouterr().out
     with np.load(out, allow_pickle=False) as stored:
         network, held_out = Network.from_arrays(stored), stored["held_out"].tolist()
@@ -202,12 +202,12 @@ def test_training_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
 def test_counties_left_out_were_not_seen() -> None:
     """A rule that knows only what it was shown: it says the share of a county it has seen and 9 elsewhere."""
     places = torch.arange(20, dtype=torch.float64).reshape(10, 2)
-    counties = train_vaccination.Counties(places, torch.zeros(10, dtype=torch.float64), torch.ones(10).bool())
+    counties = training.Counties(places, torch.zeros(10, dtype=torch.float64), torch.ones(10).bool())
 
-    def rule(known: Tensor, shares: Tensor) -> train_vaccination.Map:
+    def rule(known: Tensor, shares: Tensor) -> training.Map:
         return lambda x: torch.where((torch.cdist(x, known) == 0).any(-1), 0.0, 9.0).double()
 
-    misses = train_vaccination.cross_validated(rule, counties, seed=0)
+    misses = training.cross_validated(rule, counties, seed=0)
     assert misses.left_out.tolist() == [9.0] * 10
     assert misses.known.tolist() == [0.0] * 40
 
@@ -215,14 +215,14 @@ def test_counties_left_out_were_not_seen() -> None:
 def test_misses_are_in_the_order_of_the_counties() -> None:
     places = torch.rand(23, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     shares = torch.rand(23, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    counties = train_vaccination.Counties(places, shares, torch.ones(23).bool())
-    misses = train_vaccination.cross_validated(lambda known, _: lambda x: x[:, 0], counties, seed=3)
+    counties = training.Counties(places, shares, torch.ones(23).bool())
+    misses = training.cross_validated(lambda known, _: lambda x: x[:, 0], counties, seed=3)
     assert misses.left_out.tolist() == (places[:, 0] - shares).tolist()
 
 
 def test_the_nearest_county_knows_that_degrees_of_longitude_are_short() -> None:
     places = torch.tensor([[-77.0, 60.0], [-75.5, 60.9]], dtype=torch.float64)
-    share = train_vaccination.nearest(places, torch.tensor([0.1, 0.9], dtype=torch.float64))
+    share = training.nearest(places, torch.tensor([0.1, 0.9], dtype=torch.float64))
     # 1.5 degrees of longitude at 60 degrees north are as long as 0.75 of latitude
     assert share(torch.tensor([[-75.5, 60.0]], dtype=torch.float64)).tolist() == [0.1]
 
@@ -240,7 +240,7 @@ def test_extremes_are_polished() -> None:
 
 def test_training_names_what_is_wrong_with_its_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        train_vaccination.main([str(tmp_path / "none.csv"), "--out", "x.npz"])
+        training.main([str(tmp_path / "none.csv"), "--out", "x.npz"])
     assert "none.csv; expected a CSV file with the columns lon, lat, vaccination_pct" in capsys.readouterr().err
     (tmp_path / "few.csv").write_text("lon,lat,vaccination_pct,completeness_pct\n-77,41,50,90\n-77,41,50,20\n")
     with pytest.raises(he.InputError, match="has 1 counties with completeness_pct >= 80 in pennsylvania"):

@@ -16,6 +16,8 @@ from scipy.stats import multivariate_normal
 from torch import Tensor
 
 import hentropy as he
+from experiments.problems import optima
+from experiments.problems.subsets import BranchAndBound, best_subset
 from hentropy.bench import problems
 from hentropy.bench.problems import (
     PROBLEMS,
@@ -26,13 +28,11 @@ from hentropy.bench.problems import (
     multihills_level,
     multihills_levels,
     multihills_sequence,
-    optima,
     problem,
     standard,
     two_fidelities,
     vaccination,
 )
-from hentropy.bench.problems.subsets import BranchAndBound, best_subset
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "problems.md"
 SHIPPED = sorted(PROBLEMS)
@@ -353,11 +353,11 @@ def test_the_example_of_the_document_prints_a_value_and_the_best_loss(capsys: py
     assert loss == pytest.approx(-15.971527, abs=1e-6)
 
 
-@pytest.mark.parametrize("module", ["train_vaccination", "train_reactions"])
+@pytest.mark.parametrize("module", ["vaccination", "reactions"])
 def test_the_commands_of_the_document_lack_nothing_but_the_data(
     module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    [command] = re.findall(rf"^python -m (hentropy\.bench\.problems\.{module} .*)$", DOCUMENT.read_text(), re.MULTILINE)
+    [command] = re.findall(rf"^python -m (experiments\.problems\.{module} .*)$", DOCUMENT.read_text(), re.MULTILINE)
     name, *arguments = command.split()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit):

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 import hentropy as he
-from hentropy.bench.problems import reaction, train_reactions
+from experiments.problems import reactions as training
+from experiments.problems.reactions import Experiments, fitted, held_out, peak, read_experiments
+from hentropy.bench.problems import reaction
 from hentropy.bench.problems.reactions import REACTIONS, Emulator, emulated
-from hentropy.bench.problems.train_reactions import Experiments, fitted, held_out, peak, read_experiments
 
 DATA = files("hentropy.bench.problems").joinpath("data")
 DOCUMENT = Path(__file__).parents[1] / "docs" / "problems.md"
@@ -62,7 +63,7 @@ def test_the_document_says_the_held_out_error_that_was_measured(name: str) -> No
 @pytest.mark.parametrize("name", NAMES)
 def test_experiments_that_were_left_out_are_missed_by_as_much(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One way to deal out the folds, in place of several: the error varies by a few per cent."""
-    monkeypatch.setattr(train_reactions, "REPEATS", 1)
+    monkeypatch.setattr(training, "REPEATS", 1)
     known, space = experiments(name), REACTIONS[name].space
     r2, rmse = held_out(lambda x, y: fitted(edge(name), space, x, y), known, seed=7)
     own = emulated(name).held_out[0]
@@ -119,7 +120,7 @@ def write(path: Path) -> Path:
     return path
 
 
-TOY = train_reactions.Reaction(
+TOY = training.Reaction(
     he.Space(base=he.Choice(["a", "b"]), heat=he.Real(10.0, 30.0)), "toy.csv", per_cent=100.0, credit="nobody"
 )
 
@@ -129,7 +130,7 @@ def test_training_says_what_it_found(
 ) -> None:
     monkeypatch.setitem(REACTIONS, "toy", TOY)
     out = tmp_path / "toy.npz"
-    train_reactions.main([str(write(tmp_path / "toy.csv")), "--reaction", "toy", "--out", str(out)])
+    training.main([str(write(tmp_path / "toy.csv")), "--reaction", "toy", "--out", str(out)])
     said = capsys.readouterr().out
     with np.load(out, allow_pickle=False) as stored:
         emulator, own = Emulator.from_arrays(TOY.space, stored), stored["held_out"][0]
@@ -149,5 +150,5 @@ def test_training_names_what_is_wrong_with_its_data(tmp_path: Path, capsys: pyte
     with pytest.raises(he.InputError, match="options are a, b"):
         read_experiments(tmp_path / "t.csv", TOY)
     with pytest.raises(SystemExit):
-        train_reactions.main([str(tmp_path / "t.csv"), "--reaction", "reizman-suzuki-3", "--out", "x.npz"])
+        training.main([str(tmp_path / "t.csv"), "--reaction", "reizman-suzuki-3", "--out", "x.npz"])
     assert "did you mean 'reizman-suzuki-2'" in capsys.readouterr().err

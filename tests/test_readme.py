@@ -153,7 +153,7 @@ def test_a_command_line_that_is_wrong_is_found() -> None:
     assert [taken(command) for command in command_lines(f"```text\n{right}{wrong}```\n")] == [True] + 3 * [False]
 
 
-MODULES = re.compile(r"python -m ((?:hentropy|benchmarks)[\w.]*)([^`\n]*)")
+MODULES = re.compile(r"python -m ((?:hentropy|benchmarks|experiments)[\w.]*)([^`\n]*)")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from support.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[1]
-COPIED = ("src", "tests", "benchmarks", "docs", "README.md", "pyproject.toml", "Makefile")
+COPIED = ("src", "tests", "experiments", "benchmarks", "docs", "README.md", "pyproject.toml", "Makefile")
 
 RECIPE = re.compile(r"^### Adding an? ([\w ]+)\n(.*?)(?=^### Adding|^## Other)", re.MULTILINE | re.DOTALL)
 STEP = re.compile(

@@ -1,25 +1,21 @@
-"""The command `hentropy reproduce`, as a user types it."""
+"""The command `python -m experiments`, as it is typed."""
 
-import os
-import subprocess
-import sys
+import tarfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-import hentropy as he
-from hentropy.bench.experiments import METHODS, plan
-from hentropy.bench.experiments.figures import FIGURES, page
-from hentropy.bench.experiments.methods import BELIEF_TASKS, LEVEL_TASKS, TASKS
-from hentropy.bench.experiments.timing import CONTENDERS
-from hentropy.views.cli import paper_results
-from hentropy.views.cli.paper_results import NAMES
-from hentropy.views.cli.reproduce import MOST_SEEDS, WHAT
-from support.commands import hentropy
-from support.waiting import PATIENCE
+from experiments import command, plan
+from experiments.figures import FIGURES, page
+from experiments.methods import BELIEF_TASKS, LEVEL_TASKS, METHODS, TASKS
+from experiments.timing import CONTENDERS
+from support.commands import said_by
 
-SOURCE = Path(he.__file__).parents[1]
+RUNS = Path(command.__file__).parent / "runs"
+
+reproduce = partial(said_by, command.main)
 
 
 @pytest.fixture
@@ -30,48 +26,45 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def as_process(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
-    command = [sys.executable, "-m", "hentropy", *arguments]
-    return subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=10 * PATIENCE, check=False
-    )
-
-
 def test_help_shows_an_example(here: Path) -> None:
-    found = hentropy("reproduce", "--help")
+    found = reproduce("--help")
     assert found.code == 0
-    assert "hentropy reproduce figure-2 --quick" in found.out
+    assert "python -m experiments figure-2 --quick" in found.out
     for option in ("--seeds", "--quick", "--workers", "--executor", "--scheduler", "--out"):
         assert option in found.out
 
 
-def test_the_version_is_told(tmp_path: Path) -> None:
-    assert as_process("--version", cwd=tmp_path).stdout == f"hentropy {he.__version__}\n"
-
-
 def test_unknown_names_list_the_known_ones(here: Path) -> None:
-    found = hentropy("reproduce", "figure-9")
+    found = reproduce("figure-9")
     assert found.code == 2
-    said = " ".join(found.err.replace("│", " ").split())
+    said = found.err
     assert "figure-9" in said
     for name in ("figure-1", "figure-7", "timing", "all"):
         assert name in said
 
 
 @pytest.mark.parametrize(
-    "options", [("--seeds", "0"), ("--workers", "0"), ("--seeds", "many"), ("--executor", "elves")]
+    ("options", "code", "said"),
+    [
+        (("--seeds", "0"), 1, "at least 1 seed is needed"),
+        (("--seeds", "10000000"), 1, "no more than 10000"),
+        (("--workers", "0"), 1, "at least 1 worker is needed"),
+        (("--seeds", "many"), 2, "neither a number nor a range such as 5-19"),
+        (("--methods", "luck"), 2, "--methods"),
+        (("--executor", "elves"), 2, "--executor"),
+    ],
 )
-def test_nonsense_options_are_refused(options: tuple[str, str], here: Path) -> None:
-    found = hentropy("reproduce", "figure-1", *options)
-    assert found.code == 2
-    assert options[0] in found.err
+def test_nonsense_options_are_refused(options: tuple[str, str], code: int, said: str, here: Path) -> None:
+    found = reproduce("figure-1", *options)
+    assert found.code == code
+    assert said in found.err
+    assert "Traceback" not in found.err
     assert not list(here.iterdir())
 
 
 def test_a_scheduler_is_of_no_use_to_processes(here: Path) -> None:
     options = ("--executor", "processes", "--scheduler", "tcp://127.0.0.1:9")
-    found = hentropy("reproduce", "figure-1", *options)
+    found = reproduce("figure-1", *options)
     assert found.code == 1
     assert "is that of a Dask scheduler, but the executor is processes" in " ".join(found.err.split())
     assert not list(here.iterdir())
@@ -79,7 +72,7 @@ def test_a_scheduler_is_of_no_use_to_processes(here: Path) -> None:
 
 def test_a_foreign_folder_is_refused_in_one_sentence(here: Path) -> None:
     (here / "precious.txt").write_text("mine")
-    found = hentropy("reproduce", "figure-1", "--out", ".")
+    found = reproduce("figure-1", "--out", ".")
     assert found.code == 1
     assert "does not hold results of hentropy" in found.err
     assert "Traceback" not in found.err
@@ -97,7 +90,7 @@ def test_the_quick_reproduction_of_everything_from_end_to_end_and_again(
 ) -> None:
     monkeypatch.setattr(plan, "QUICK_QUERIES", 1)
     monkeypatch.setattr(page, "DPI", 40)
-    first = hentropy("reproduce", "all", "--quick", "--seeds", "1", "--workers", "1", "--out", "new")
+    first = reproduce("all", "--quick", "--seeds", "1", "--workers", "1", "--out", "new")
     assert first.code == 0, first.err
     folder = here / "new"
     figures = {path.name for path in (folder / "figures").iterdir()}
@@ -118,7 +111,7 @@ def test_the_quick_reproduction_of_everything_from_end_to_end_and_again(
     for path in (folder / "figures").iterdir():
         path.unlink()
     # nothing is run again; tables and figures are made of the records
-    again = hentropy("reproduce", "figure-6", "--quick", "--seeds", "1", "--out", "new")
+    again = reproduce("figure-6", "--quick", "--seeds", "1", "--out", "new")
     assert again.code == 0, again.err
     assert {path: path.read_bytes() for path in records} == records
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".png", ".svg"}
@@ -126,8 +119,8 @@ def test_the_quick_reproduction_of_everything_from_end_to_end_and_again(
 
 def test_quick_beliefs_from_end_to_end(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = {"branin-3-guesses": replace(BELIEF_TASKS["branin-3-guesses"], first=4)}
-    monkeypatch.setattr(paper_results, "BELIEF_TASKS", one)
-    found = hentropy("reproduce", "beliefs", "--quick", "--seeds", "1", "--workers", "1", "--out", "new")
+    monkeypatch.setattr(command, "BELIEF_TASKS", one)
+    found = reproduce("beliefs", "--quick", "--seeds", "1", "--workers", "1", "--out", "new")
     assert found.code == 0, found.err
     table = (here / "new" / "tables" / "beliefs.md").read_text()
     assert "| branin-3-guesses | negative true loss after 2 |" in table
@@ -141,9 +134,9 @@ def test_quick_level_sets_from_end_to_end(here: Path, monkeypatch: pytest.Monkey
         "levy-10-level": ("hentropy", "straddle"),
     }
     tasks = {name: replace(LEVEL_TASKS[name], methods=methods) for name, methods in quick.items()}
-    monkeypatch.setattr("hentropy.views.cli.paper_results.LEVEL_TASKS", tasks)
+    monkeypatch.setattr(command, "LEVEL_TASKS", tasks)
     monkeypatch.setattr(plan, "QUICK_QUERIES", 1)
-    found = hentropy("reproduce", "levels", "--quick", "--seeds", "1", "--workers", "1", "--out", "new")
+    found = reproduce("levels", "--quick", "--seeds", "1", "--workers", "1", "--out", "new")
     assert found.code == 0, found.err
     for name, methods in quick.items():
         said = (here / "new" / "tables" / f"{name}.md").read_text()
@@ -153,26 +146,23 @@ def test_quick_level_sets_from_end_to_end(here: Path, monkeypatch: pytest.Monkey
     assert not (here / "new" / "figures").exists()
 
 
+def test_archived_runs_still_make_the_tables_that_were_published(here: Path) -> None:
+    """They are of an earlier version, whose runs no new ones may be added to."""
+    with tarfile.open(RUNS / "outcomes.tar.xz") as archive:
+        archive.extractall(here / "old", filter="data")
+    refused = reproduce("outcomes", "--tasks", "gardner", "--out", "old")
+    assert (refused.code, "version is '0.2.0' there" in refused.err) == (1, True)
+    found = reproduce("outcomes", "--tasks", "gardner", "dtlz2-4", "--recorded", "--out", "old")
+    assert found.code == 0, found.err
+    said = (here / "old" / "tables" / "outcomes.md").read_text()
+    assert "| hentropy - BoTorch, qLogNEI | 20 | -0.0176 [-0.0375, -0.0005] |" in said
+    assert "+0.0285 [+0.0174, +0.039] |" in said
+    assert said.endswith("Runs by hentropy 0.2.0.\n")
+
+
 def test_figure_1_needs_no_runs(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "DPI", 40)
-    found = hentropy("reproduce", "figure-1", "--out", "new")
+    found = reproduce("figure-1", "--out", "new")
     assert found.code == 0, found.err
     assert (here / "new" / "figures" / "figure-1.png").is_file()
     assert not (here / "new" / "runs").exists()
-
-
-def test_the_command_names_what_can_be_made() -> None:
-    """Said twice, as the command must be known before the experiments, which take long to import."""
-    assert WHAT == NAMES
-    assert MOST_SEEDS == plan.MOST_SEEDS
-
-
-def test_other_commands_and_the_servers_processes_do_not_import_the_experiments_nor_what_draws_files() -> None:
-    code = (
-        "import sys, hentropy.views.server.worker\nfrom hentropy.views.cli.app import COMMANDS\n"
-        "[command.load() for command in COMMANDS.values()]\n"
-        "slow = ('matplotlib', 'distributed', 'sqlalchemy', 'scipy.stats', 'hentropy.bench.experiments')\n"
-        "print([name for name in slow if name in sys.modules])"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ended.stdout.strip() == "[]"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hentropy.bench.experiments import ledger
+from experiments import ledger
 from hentropy.errors import InputError
 from hentropy.studies import files as study_files
 from hentropy.views.cli import files

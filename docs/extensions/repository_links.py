@@ -15,6 +15,7 @@ PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "experiments/README.md": "results/experiments.md",
     "src/hentropy/bench/problems/data/NOTICE.md": "results/data.md",
     **{f"examples/{name}/README.md": f"examples/{name}.md" for name in ("command", "own_decision", "suzuki", "team")},
     "examples/wet_lab/README.md": "examples/wet_lab.md",

@@ -1,6 +1,7 @@
 """The command line in this process, and small studies for it."""
 
 import io
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,11 +36,15 @@ class Said:
 
 def hentropy(*arguments: str) -> Said:
     """Run a command in the current folder, without a terminal."""
+    return said_by(main, *arguments)
+
+
+def said_by(command: Callable[[Sequence[str]], int | None], *arguments: str) -> Said:
+    """The same of any function that takes arguments as they are typed and ends with an exit code."""
     out, err = io.StringIO(), io.StringIO()
-    code = 0
     with redirect_stdout(out), redirect_stderr(err):
         try:
-            main(arguments)
+            code = command(arguments) or 0
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
     return Said(code, out.getvalue(), err.getvalue())

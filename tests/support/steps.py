@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from hentropy.bench.experiments import Ledger, RunJob, RunKey, RunNews, Step, sweep
+from experiments.executors import Processes, RunNews
+from experiments.ledger import Ledger
+from experiments.run import RunJob, RunKey, Step
 from support.waiting import until
 
 
@@ -37,4 +39,4 @@ def swept(folder: Path, jobs: list[RunJob], line: Connection) -> None:
 
     ledger = Ledger.open(folder)
     with ledger.writing():
-        sweep(jobs, ledger, 1, tell)
+        Processes(1).work(jobs, ledger, tell)

@@ -1,1 +1,1 @@
-"""The paper and the comparisons: problems, baselines and experiments."""
+"""What methods are compared on, and with: problems and baselines."""

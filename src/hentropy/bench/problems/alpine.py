@@ -112,7 +112,7 @@ BEST = {
         ),
     ),
 }
-"""By dimension and number of designs, found by `optima`.
+"""By dimension and number of designs, found by `experiments.problems.optima`.
 
 For (5, 5) every axis holds about the same five values, in another order each: a Latin square around one summit.
 """

@@ -100,4 +100,4 @@ BEST = {
         ),
     ),
 }
-"""Found by `optima`."""
+"""Found by `experiments.problems.optima`."""

@@ -229,7 +229,7 @@ BEST = {
         ),
     ),
 }
-"""Found by `optima`."""
+"""Found by `experiments.problems.optima`."""
 
 
 NIGHT_LIGHT_CREDIT = "NASA Earth Observatory / NOAA NGDC, Suomi NPP VIIRS day-night band, 2012"

@@ -79,4 +79,4 @@ BEST = Best(
         dtype=torch.float64,
     ),
 )
-"""Of the sequence, found by `optima`."""
+"""Of the sequence, found by `experiments.problems.optima`."""

@@ -165,4 +165,4 @@ BEST = {
         ),
     )
 }
-"""Found by `optima`."""
+"""Found by `experiments.problems.optima`."""

@@ -3,8 +3,8 @@
 reizman-suzuki-1, -2   yield of a Suzuki-Miyaura coupling: 8 catalysts, residence time, temperature, loading
 baumgartner-aniline    yield of a C-N coupling with aniline: 3 catalysts, 4 bases, base equivalents, temperature, time
 
-Each has 96 measurements, too few for a list to choose from. `train_reactions` fits a Gaussian process to the log-odds
-of the yields; the function is its mean, brought back to per cent, so that it lies between 0 and 100.
+Each has 96 measurements, too few for a list to choose from. `experiments.problems.reactions` fits a Gaussian process to
+the log-odds of the yields; the function is its mean, brought back to per cent, so that it lies between 0 and 100.
 """
 
 from dataclasses import dataclass

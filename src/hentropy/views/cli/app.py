@@ -42,7 +42,6 @@ COMMANDS = {
     "delete": ListedCommand(f"{CLI}.studies", "delete"),
     "schema": ListedCommand(f"{CLI}.check", "schema"),
     "doctor": ListedCommand(f"{CLI}.doctor", "doctor"),
-    "reproduce": ListedCommand(f"{CLI}.reproduce", "reproduce"),
 }
 
 

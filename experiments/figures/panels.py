@@ -10,9 +10,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from hentropy.bench.experiments.figures.page import SMALL, WIDTH, drawn, plain, title_of
-from hentropy.bench.experiments.figures.pictures import Ground, Pictures, RunPicture
-from hentropy.bench.experiments.methods import METHODS
+from experiments.figures.page import SMALL, WIDTH, drawn, plain, title_of
+from experiments.figures.pictures import Ground, Pictures, RunPicture
+from experiments.methods import METHODS
 
 ORANGE, LIGHT_GREEN = "#d55e00", "#44e0b0"
 EDGE: dict[str, Any] = {"edgecolors": "black", "linewidths": 0.6, "clip_on": False}

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from hentropy.bench.experiments.figures.page import drawn
-from hentropy.bench.experiments.peer_tables import PeerLine, PeerPanel
+from experiments.figures.page import drawn
+from experiments.peer_tables import PeerLine, PeerPanel
 
 LOOKS: dict[str, dict[str, Any]] = {
     "hentropy": {"color": "#0072b2", "marker": "o"},
@@ -59,7 +59,7 @@ def _draw_panel(axes: Axes, panel: PeerPanel) -> None:
 
 def _draw_line(axes: Axes, panel: PeerPanel, line: PeerLine, place: int) -> None:
     look = {"linestyle": "--" if line.label.endswith("decided") else "-", **LOOKS[line.method]}
-    mean, error = line.mean, line.error
+    mean, error = line.curve.mean, line.curve.error
     step = max(1, len(panel.x) // MARKS)
     # a regret has no place below zero on its scale
     low = np.maximum(mean - error, 0.05 * mean) if panel.regret else mean - error

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hentropy.bench.experiments.figures.curves import curves_info, draw_curves
-from hentropy.bench.experiments.figures.panels import draw_pictures
-from hentropy.bench.experiments.figures.pictures import pictures
-from hentropy.bench.experiments.plan import Results
+from experiments.figures.curves import curves_info, draw_curves
+from experiments.figures.panels import draw_pictures
+from experiments.figures.pictures import pictures
+from experiments.plan import Results
 from hentropy.errors import InputError
 
 Draw = Callable[[Results, Path], list[Path]]
@@ -28,7 +28,7 @@ class Figure:
 def nothing_to_draw(name: str, results: Results) -> InputError:
     """The error for a figure none of whose runs is there."""
     folder = results.ledger.folder
-    command = f"hentropy reproduce {name}{' --quick' if results.plan.quick else ''} --out {folder}"
+    command = f"python -m experiments {name}{' --quick' if results.plan.quick else ''} --out {folder}"
     return InputError(f"{folder} has no complete run that {name} shows; make them with: {command}")
 
 

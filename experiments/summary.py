@@ -1,11 +1,11 @@
 """Statistics over seeds: means with standard errors, and differences of methods seed by seed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from hentropy.bench.experiments.run import Step
+from experiments.run import Step
 
 RESAMPLES = 10_000
 COVERAGE = 0.95
@@ -18,6 +18,14 @@ class Curve:
     mean: np.ndarray
     error: np.ndarray
     seeds: int
+
+    @classmethod
+    def of(cls, rows: Iterable[np.ndarray]) -> "Curve":
+        """That of a row for each seed; the error of one seed is zero."""
+        table = np.array(list(rows))
+        count = len(table)
+        error = table.std(0, ddof=1) / count**0.5 if count > 1 else np.zeros(table.shape[1])
+        return cls(table.mean(0), error, count)
 
 
 @dataclass(frozen=True)
@@ -41,12 +49,8 @@ def scores(runs: Mapping[int, list[Step]], queries: int) -> dict[int, np.ndarray
 
 def curve(runs: Mapping[int, list[Step]], queries: int) -> Curve | None:
     """Mean and standard error over the seeds that got through all queries; None without any."""
-    table = np.array(list(scores(runs, queries).values()))
-    if table.size == 0:
-        return None
-    count = table.shape[0]
-    error = table.std(0, ddof=1) / count**0.5 if count > 1 else np.zeros(table.shape[1])
-    return Curve(table.mean(0), error, count)
+    found = scores(runs, queries)
+    return Curve.of(found.values()) if found else None
 
 
 def difference(

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from hentropy.bench.experiments.methods import Task, method
-from hentropy.bench.experiments.scores import score, scored_labels
+from experiments.methods import Task, method
+from experiments.scores import score, scored_labels
 from hentropy.bench.problems import Problem, problem
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Cost, Finalists, Solver

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure as Page
 from matplotlib.figure import SubFigure
 from torch import Tensor
 
-from hentropy.bench.experiments.figures.page import drawn
-from hentropy.bench.experiments.figures.paper import Figure
-from hentropy.bench.experiments.plan import Results
+from experiments.figures.page import drawn
+from experiments.figures.paper import Figure
+from experiments.plan import Results
 from hentropy.core.beliefs import Frame, Gaussian, Needs
 from hentropy.core.beliefs.kernels import Profile, Stationary
 from hentropy.core.decisions import BestObserved, Decision, Identify, KGuesses, Maximize

@@ -18,8 +18,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from experiments.run import RunJob, Step
 from hentropy._version import __version__
-from hentropy.bench.experiments.run import RunJob, Step
 from hentropy.errors import InputError, StudyError
 from hentropy.studies.files import beside
 
@@ -31,9 +31,10 @@ MOVE_AWAY = "move the file away to restart the run"
 
 @dataclass(frozen=True)
 class Ledger:
-    """A folder of results."""
+    """A folder of results; `read_only` takes runs of any version and any settings as they are recorded."""
 
     folder: Path
+    read_only: bool = False
 
     @classmethod
     def open(cls, folder: Path) -> "Ledger":
@@ -47,7 +48,7 @@ class Ledger:
         return cls.existing(folder)
 
     @classmethod
-    def existing(cls, folder: Path) -> "Ledger":
+    def existing(cls, folder: Path, read_only: bool = False) -> "Ledger":
         """The results in a folder that must have some already."""
         manifest = folder / MANIFEST
         if not manifest.is_file():
@@ -64,7 +65,7 @@ class Ledger:
             raise InputError(
                 f"{manifest} says {kind!r} version {version!r}; this program reads {FORMAT!r} version {VERSION}"
             )
-        return cls(folder)
+        return cls(folder, read_only)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -97,7 +98,18 @@ class Ledger:
         path = self.path(job)
         if not path.exists():
             return []
-        return _checked(path, _whole_lines(path), job)
+        lines = [_parsed(path, *each) for each in enumerate(_whole_lines(path), start=1)]
+        if not lines:
+            return []
+        header, *rows = lines
+        _check_settings(path, header, None if self.read_only else job.settings())
+        return _steps(path, rows)
+
+    def version(self, job: RunJob) -> str | None:
+        """By which version of hentropy a run was begun, if it was."""
+        path = self.path(job)
+        lines = _whole_lines(path) if path.exists() else []
+        return str(_parsed(path, 1, lines[0]).get("hentropy")) if lines else None
 
     def begin(self, job: RunJob) -> list[Step]:
         """Make ready to add to a run: what is there already; a line cut off in the middle is removed."""
@@ -148,29 +160,34 @@ def _whole_lines(path: Path) -> list[bytes]:
     return lines[:-1] if lines and not lines[-1].endswith(b"\n") else lines
 
 
-def _checked(path: Path, lines: list[bytes], job: RunJob) -> list[Step]:
-    if not lines:
-        return []
-    header, *rows = [_parsed(path, number, line) for number, line in enumerate(lines, start=1)]
-    expected = job.settings()
+def _check_settings(path: Path, header: dict[str, Any], expected: dict[str, Any] | None) -> None:
+    """That a run has settings, and those that are expected, of this version; None expects nothing."""
     found = header.get("settings")
     if not isinstance(found, dict):
         raise InputError(
             f"{path} does not begin with the settings of a run; it is not of hentropy's results; {MOVE_AWAY}"
         )
+    if expected is None:
+        return
     found, expected = {**found, "version": header.get("hentropy")}, {**expected, "version": __version__}
     other = [key for key in expected if found.get(key) != expected[key]]
     if other:
         said = "; ".join(f"{key} is {found.get(key)!r} there and {expected[key]!r} now" for key in other)
-        raise InputError(f"{path} was made with other settings ({said}); choose another folder with --out")
+        raise InputError(
+            f"{path} was made with other settings ({said}); choose another folder with --out,"
+            " or make its tables alone with --recorded"
+        )
+
+
+def _steps(path: Path, rows: list[dict[str, Any]]) -> list[Step]:
     steps = []
     for number, row in enumerate(rows):
+        where = f"line {number + 2} of {path}"
         try:
             step = Step.from_json(row)
         except (TypeError, ValueError) as error:
-            raise InputError(f"line {number + 2} of {path} is not a step: {error}; {MOVE_AWAY}") from None
+            raise InputError(f"{where} is not a step: {error}; {MOVE_AWAY}") from None
         if step.number != number:
-            where = f"line {number + 2} of {path}"
             raise InputError(f"{where} is step {step.number} where step {number} was expected; {MOVE_AWAY}")
         steps.append(step)
     return steps

@@ -1,15 +1,13 @@
-"""The tables of a comparison: for each task one row per method. Information first, then Markdown or a rich table."""
+"""The tables of a comparison: for each task one row per method. Information first, then Markdown."""
 
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from rich.table import Table
-
-from hentropy.bench.experiments.methods import BELIEFS, METHODS
-from hentropy.bench.experiments.plan import Results
-from hentropy.bench.experiments.run import Step
-from hentropy.bench.experiments.scores import CONSERVATIVE, best_score, score_name
-from hentropy.bench.experiments.summary import Curve, Difference, curve, difference, final, paired, seconds
+from experiments.methods import BELIEFS, METHODS
+from experiments.plan import Results
+from experiments.run import Step
+from experiments.scores import CONSERVATIVE, best_score, score_name
+from experiments.summary import Curve, Difference, curve, difference, final, paired, seconds
 from hentropy.bench.problems import problem
 
 PAPER = "one-shot-paper"
@@ -107,7 +105,10 @@ def _halfway(runs: dict[str, dict[int, list[Step]]], queries: int) -> Difference
     return paired(final(runs["hentropy"], queries // 2), final(runs[PAPER], queries))
 
 
-Column = Callable[[TaskTable, MethodRow], str]
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Rows of cells under their heads, as Markdown."""
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
 
 
 def _number(value: float, sign: str = "") -> str:
@@ -138,27 +139,6 @@ def _seeds(count: int) -> str:
     return f"{count} seed" + "s" * (count != 1)
 
 
-def columns(table: TaskTable) -> dict[str, Column]:
-    """The columns of a table: a heading, and what stands under it."""
-    half = table.queries // 2
-    conservative: dict[str, Column] = {
-        f"conservative after {table.queries}": lambda _, row: (
-            "" if row.conservative is None else _with_error(row.conservative, table.queries)
-        )
-    }
-    return {
-        "method": lambda _, row: row.label,
-        "seeds": lambda _, row: str(row.curve.seeds),
-        f"after {half}": lambda _, row: _with_error(row.curve, half),
-        f"after {table.queries}": lambda _, row: _with_error(row.curve, table.queries),
-        **(conservative if any(row.conservative for row in table.rows) else {}),
-        "regret": lambda _, row: "" if row.regret is None else f"{row.regret:.3g}",
-        "against the best baseline": _against,
-        "s per query": lambda _, row: f"{row.acquisition_seconds:.3g}",
-        "s per fit": lambda _, row: f"{row.fit_seconds:.2g}",
-    }
-
-
 def notes(table: TaskTable) -> list[str]:
     """What must be said beside a table."""
     said = []
@@ -180,34 +160,21 @@ def notes(table: TaskTable) -> list[str]:
     return said
 
 
-def markdown(table: TaskTable) -> str:
+def task_markdown(table: TaskTable) -> str:
     """A section of Markdown."""
-    heads = columns(table)
-    lines = [
-        f"### {table.task} ({table.score})",
-        "",
-        "| " + " | ".join(heads) + " |",
-        "|" + "---|" * len(heads),
-        *("| " + " | ".join(cell(table, row) for cell in heads.values()) + " |" for row in table.rows),
-    ]
-    return "\n".join([*lines, "", " ".join(notes(table)), ""])
-
-
-DROPPED = {120: ("s per fit",), 110: ("regret",), 100: ("against the best baseline",), 72: ("s per query", "seeds")}
-"""Columns that are left out in terminals narrower than so many characters."""
-
-
-def printed(table: TaskTable, width: int) -> Table:
-    """A table for a terminal of so many characters."""
-    shown = Table(title=f"{table.task} ({table.score})", caption="\n".join(notes(table)), title_justify="left")
-    dropped = {name for limit, names in DROPPED.items() if width < limit for name in names}
-    heads = {head: cell for head, cell in columns(table).items() if head not in dropped}
-    for head in heads:
-        left = head in ("method", "against the best baseline")
-        shown.add_column(head, justify="left" if left else "right", no_wrap=head != "method")
+    half, last = table.queries // 2, table.queries
+    conservative = any(row.conservative for row in table.rows)
+    heads = ["method", "seeds", f"after {half}", f"after {last}"]
+    heads += [f"conservative after {last}"] if conservative else []
+    heads += ["regret", "against the best baseline", "s per query", "s per fit"]
+    rows = []
     for row in table.rows:
-        shown.add_row(*(cell(table, row) for cell in heads.values()))
-    return shown
+        cells = [row.label, str(row.curve.seeds), _with_error(row.curve, half), _with_error(row.curve, last)]
+        if conservative:
+            cells.append("" if row.conservative is None else _with_error(row.conservative, last))
+        cells += ["" if row.regret is None else f"{row.regret:.3g}", _against(table, row)]
+        rows.append([*cells, f"{row.acquisition_seconds:.3g}", f"{row.fit_seconds:.2g}"])
+    return f"### {table.task} ({table.score})\n\n{markdown_table(heads, rows)}\n{' '.join(notes(table))}\n"
 
 
 @dataclass(frozen=True)
@@ -253,20 +220,27 @@ def belief_rows(results: Results) -> list[BeliefRow]:
     return rows
 
 
-def belief_markdown(rows: list[BeliefRow]) -> str:
+def belief_markdown(rows: Sequence[BeliefRow]) -> str:
     """A table of Markdown: a row for each task, and the best rule where there are some."""
-    lines = [
-        "| task | score | one kernel | default belief | difference | runs |",
-        "|---|---|---|---|---|---|",
+    both = [
+        (
+            row.task,
+            f"{row.score} after {row.queries}",
+            _with_error(row.before, row.queries),
+            _with_error(row.now, row.queries),
+            _interval(row.gap),
+            str(row.gap.seeds),
+        )
+        for row in rows
     ]
-    for row in rows:
-        scores = (_with_error(each, row.queries) for each in (row.before, row.now))
-        cells = (row.task, f"{row.score} after {row.queries}", *scores, _interval(row.gap), str(row.gap.seeds))
-        lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", "| task | best rule | default belief - best rule | runs |", "|---|---|---|---|"]
-    lines += [
-        f"| {row.task} | {row.rule} | {_interval(row.against)} | {row.against.seeds} |"
+    rules = [
+        (row.task, str(row.rule), _interval(row.against), str(row.against.seeds))
         for row in rows
         if row.against is not None
     ]
-    return "\n".join([*lines, ""])
+    return "\n".join(
+        [
+            markdown_table(("task", "score", "one kernel", "default belief", "difference", "runs"), both),
+            markdown_table(("task", "best rule", "default belief - best rule", "runs"), rules),
+        ]
+    )

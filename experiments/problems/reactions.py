@@ -1,6 +1,6 @@
 """Fit the functions behind the reactions to the experiments that were published.
 
-    python -m hentropy.bench.problems.train_reactions DATA.csv --reaction reizman-suzuki-1 --out FILE.npz
+    python -m experiments.problems.reactions DATA.csv --reaction reizman-suzuki-1 --out FILE.npz
 
 DATA.csv has a row per experiment, with the parameters of the reaction and the column yld. Settings that miss the bounds
 of the space a little (a loading of 0.496 mol% where 0.5 was meant) count as the bound.

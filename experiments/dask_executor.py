@@ -12,10 +12,10 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
+from experiments.executors import Report, RunNews, one_thread
+from experiments.ledger import Ledger
+from experiments.run import RunJob, Step
 from hentropy._version import __version__
-from hentropy.bench.experiments.crew import Report, RunNews, one_thread
-from hentropy.bench.experiments.ledger import Ledger
-from hentropy.bench.experiments.run import RunJob, Step
 from hentropy.errors import ExecutionError, MissingExtra
 from hentropy.studies.execution.cluster import connect, own_cluster, unwanted
 
@@ -28,7 +28,7 @@ except ImportError:
 TOPIC = "hentropy-steps"
 """Where the steps of all runs are told on a cluster; one for all, as its scheduler never forgets a topic."""
 
-_ALONE = threading.Lock()
+_ONE_RUN = threading.Lock()
 """A worker with several threads does one run at a time: some settings of GPyTorch are of the whole process."""
 
 
@@ -45,29 +45,29 @@ class TaskResult:
     traceback: str | None = None
 
 
-def told(go: str, step: Step) -> str:
+def encoded(go: str, step: Step) -> str:
     """A step as it is sent."""
     return json.dumps({"go": go, "step": step.to_json()})
 
 
-def heard(text: str) -> tuple[str, Step]:
+def decoded(text: str) -> tuple[str, Step]:
     """The go and the step, as they were sent."""
     found = json.loads(text)
     return found["go"], Step.from_json(found["step"])
 
 
-def labour(job: RunJob, done: Sequence[Step], version: str) -> TaskResult:
+def remaining_steps(job: RunJob, done: Sequence[Step], version: str) -> TaskResult:
     """The rest of a run, each step told when it is done; it stops after a step when nobody wants it any more."""
     worker, go, found = get_worker(), uuid4().hex, list[Step]()
     key = worker.get_current_task()
     try:
         _check(version, worker.address)
-        with _ALONE, one_thread():
+        with _ONE_RUN, one_thread():
             if unwanted(worker, key):
                 return TaskResult(go, ())
             for step in job.steps(done):
                 found.append(step)
-                worker.log_event(TOPIC, {"key": key, "told": told(go, step)})
+                worker.log_event(TOPIC, {"key": key, "step": encoded(go, step)})
                 if unwanted(worker, key):
                     break
     except Exception as error:  # as text: not every error can be sent
@@ -90,7 +90,7 @@ FETCH = 10.0
 """Seconds to wait for a result that is ready."""
 
 
-class DaskCrew:
+class DaskExecutor:
     """The workers of a Dask cluster: one that is running, or one of this machine that lives as long as the work.
 
     At most `workers` runs are on the cluster at a time; None, with an address, is one for each of its worker processes.
@@ -125,7 +125,7 @@ class DaskCrew:
 
 
 @dataclass
-class _Errand:
+class _ClusterRun:
     """A run that is on the cluster; `claim` keeps others from writing to it."""
 
     job: RunJob
@@ -138,19 +138,19 @@ class _Errand:
 
 
 class _ClusterScheduler:
-    """Hands out runs, and writes down what is heard of them."""
+    """Hands out runs, and records the steps that are sent back."""
 
     def __init__(self, client: Client, ledger: Ledger, report: Report, workers: int | None) -> None:
         self.client = client
         self.ledger = ledger
         self.report = report
         self.workers = workers
-        self.busy: dict[str, _Errand] = {}
+        self.busy: dict[str, _ClusterRun] = {}
         self.inbox: SimpleQueue[tuple[str, str | Future]] = SimpleQueue()
 
     def work(self, jobs: Sequence[RunJob]) -> None:
         waiting = deque(jobs)
-        self.client.subscribe_topic(TOPIC, self._hear)
+        self.client.subscribe_topic(TOPIC, self._receive)
         try:
             while waiting or self.busy:
                 self._check()
@@ -161,9 +161,9 @@ class _ClusterScheduler:
                 except Empty:
                     continue
                 if key in self.busy:  # else it comes too late, or is not of ours
-                    self._take(self.busy[key], found)
+                    self._handle(self.busy[key], found)
         finally:
-            self._leave()
+            self._close()
 
     def _room(self) -> int:
         """How many runs may be on the cluster, which grows and shrinks."""
@@ -174,8 +174,8 @@ class _ClusterScheduler:
         except OSError:  # it does not answer: we look at that elsewhere
             return 0
 
-    def _hear(self, event: tuple[float, dict[str, str]]) -> None:
-        self.inbox.put((event[1]["key"], event[1]["told"]))
+    def _receive(self, event: tuple[float, dict[str, str]]) -> None:
+        self.inbox.put((event[1]["key"], event[1]["step"]))
 
     def _begin(self, job: RunJob) -> None:
         with ExitStack() as stack:
@@ -187,66 +187,66 @@ class _ClusterScheduler:
                 self.report(RunNews(job, 0, ended=True, failed=f"{type(error).__name__}: {error}"))
                 return
             self.report(RunNews(job, len(done)))
-            self._send(_Errand(job, stack.pop_all(), len(done)), done)
+            self._send(_ClusterRun(job, stack.pop_all(), len(done)), done)
 
-    def _send(self, errand: _Errand, done: Sequence[Step]) -> None:
+    def _send(self, run: _ClusterRun, done: Sequence[Step]) -> None:
         key = f"hentropy-run-{uuid4().hex}"
-        errand.key, errand.go, errand.tries = key, None, errand.tries + 1
-        errand.future = self.client.submit(labour, errand.job, list(done), __version__, key=key, pure=False)
-        self.busy[key] = errand
-        errand.future.add_done_callback(lambda future: self.inbox.put((key, future)))
+        run.key, run.go, run.tries = key, None, run.tries + 1
+        run.future = self.client.submit(remaining_steps, run.job, list(done), __version__, key=key, pure=False)
+        self.busy[key] = run
+        run.future.add_done_callback(lambda future: self.inbox.put((key, future)))
 
-    def _take(self, errand: _Errand, found: str | Future) -> None:
+    def _handle(self, run: _ClusterRun, found: str | Future) -> None:
         if isinstance(found, str):
-            go, step = heard(found)
-            self._add(errand, go, [step])
+            go, step = decoded(found)
+            self._add(run, go, [step])
             return
         try:
             result: TaskResult = found.result(timeout=FETCH)
         except TimeoutError:  # it was lost on the way, and Dask makes it again
-            found.add_done_callback(lambda future: self.inbox.put((errand.key, future)))
+            found.add_done_callback(lambda future: self.inbox.put((run.key, future)))
         except KilledWorker as error:
-            self._again(errand, f"the Dask worker {error.last_worker.address} ended in the middle of the run")
+            self._retry(run, f"the Dask worker {error.last_worker.address} ended in the middle of the run")
         except CancelledError as error:
             self._check()
-            self._again(errand, f"Dask cancelled the run: {error}")
+            self._retry(run, f"Dask cancelled the run: {error}")
         except Exception as error:  # a worker without hentropy, or without what it needs
             why = f"the Dask worker could not begin the run: {type(error).__name__}: {error}"
-            self._end(errand, why, why)
+            self._end(run, why, why)
         else:
-            if self._add(errand, result.go, result.steps):
-                self._end(errand, result.failed, result.traceback)
+            if self._add(run, result.go, result.steps):
+                self._end(run, result.failed, result.traceback)
 
-    def _add(self, errand: _Errand, go: str, steps: Sequence[Step]) -> bool:
+    def _add(self, run: _ClusterRun, go: str, steps: Sequence[Step]) -> bool:
         """Write down what is new; False if it is of another go, which did not begin after what is recorded."""
-        errand.go = errand.go or go
-        if errand.go != go:
-            self._again(errand, "its Dask worker ended in the middle of the run")
+        run.go = run.go or go
+        if run.go != go:
+            self._retry(run, "its Dask worker ended in the middle of the run")
             return False
         for step in steps:
-            if step.number == errand.steps:
-                self.ledger.add(errand.job, step)
-                errand.steps += 1
-                self.report(RunNews(errand.job, errand.steps))
+            if step.number == run.steps:
+                self.ledger.add(run.job, step)
+                run.steps += 1
+                self.report(RunNews(run.job, run.steps))
         return True
 
-    def _again(self, errand: _Errand, why: str) -> None:
+    def _retry(self, run: _ClusterRun, why: str) -> None:
         """The worker of a run is lost: another goes on after the steps that are recorded."""
-        if errand.tries == TRIES:
+        if run.tries == TRIES:
             why = f"{why}; this was try {TRIES} of {TRIES}; out of memory?"
-            self._end(errand, why, why)
+            self._end(run, why, why)
             return
-        del self.busy[errand.key]
-        self.client.cancel([errand.future])
-        self._send(errand, self.ledger.steps(errand.job))
+        del self.busy[run.key]
+        self.client.cancel([run.future])
+        self._send(run, self.ledger.steps(run.job))
 
-    def _end(self, errand: _Errand, failed: str | None, trace: str | None) -> None:
-        del self.busy[errand.key]
+    def _end(self, run: _ClusterRun, failed: str | None, trace: str | None) -> None:
+        del self.busy[run.key]
         if failed is not None:
-            self.ledger.fail(errand.job, trace or failed)
-            self.client.cancel([errand.future])
-        errand.claim.close()
-        self.report(RunNews(errand.job, errand.steps, ended=True, failed=failed))
+            self.ledger.fail(run.job, trace or failed)
+            self.client.cancel([run.future])
+        run.claim.close()
+        self.report(RunNews(run.job, run.steps, ended=True, failed=failed))
 
     def _check(self) -> None:
         if self.client.status != "running":
@@ -254,9 +254,9 @@ class _ClusterScheduler:
                 "the Dask scheduler is gone; all steps so far are recorded: when it is back, the same command goes on"
             )
 
-    def _leave(self) -> None:
+    def _close(self) -> None:
         if self.client.status == "running":
             self.client.unsubscribe_topic(TOPIC)
-            self.client.cancel([errand.future for errand in self.busy.values()])
-        for errand in self.busy.values():
-            errand.claim.close()
+            self.client.cancel([run.future for run in self.busy.values()])
+        for run in self.busy.values():
+            run.claim.close()

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.bench.experiments.plan import Results
-from hentropy.bench.experiments.run import RunKey, Step, replayed
-from hentropy.bench.experiments.scores import best_labels, score, score_name
+from experiments.plan import Results
+from experiments.run import RunKey, Step, replayed
+from experiments.scores import best_labels, score, score_name
 from hentropy.bench.problems import Problem, problem
 from hentropy.core.beliefs import Belief
 from hentropy.core.decisions import LevelSets

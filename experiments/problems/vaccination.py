@@ -1,6 +1,6 @@
 """Train the network behind `vaccination` on shares of vaccinated people by county, as published by the CDC.
 
-    python -m hentropy.bench.problems.train_vaccination DATA.csv --region pennsylvania --out FILE.npz
+    python -m experiments.problems.vaccination DATA.csv --region pennsylvania --out FILE.npz
 
 DATA.csv has one row per county with the columns lon, lat (degrees), vaccination_pct (people fully vaccinated, per cent)
 and completeness_pct (per cent of the state's vaccinated people whose county is known). Counties of states below 80 per

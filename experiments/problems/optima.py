@@ -1,6 +1,6 @@
 r"""The best that could be decided if the function were known: what `Best` stores, found again.
 
-    python -m hentropy.bench.problems.optima NAME
+    python -m experiments.problems.optima NAME
 
 Level sets are exact. A sequence whose targets all lie within the function's range has loss 0: they are met by
 bisection. k designs of a list are exact too, by branch and bound. Fronts are searched by exchange and descent. k
@@ -31,9 +31,9 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
+from experiments.problems.subsets import best_subset
 from hentropy.bench.problems.base import Best, Problem, UnitL1, best_labels, named
 from hentropy.bench.problems.catalogue import PROBLEMS
-from hentropy.bench.problems.subsets import best_subset
 from hentropy.core.action_search.descent import descend, polish
 from hentropy.core.action_search.exchange import exchange
 from hentropy.core.beliefs import Moments

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hentropy.bench.experiments.peers import BUDGET, FAILING, FIDELITIES, FRONTS, LIMITED, MFKG, TABLES, TOP
-from hentropy.bench.experiments.plan import Results
-from hentropy.bench.experiments.run import Step
-from hentropy.bench.experiments.summary import paired
-from hentropy.bench.experiments.tables import FEWEST_FOR_INTERVAL
+from experiments.peers import BUDGET, FAILING, FIDELITIES, FRONTS, LIMITED, MFKG, TABLES, TOP
+from experiments.plan import Results
+from experiments.run import Step
+from experiments.summary import Curve, paired
+from experiments.tables import FEWEST_FOR_INTERVAL, markdown_table
 from hentropy.bench.problems.outcomes import FRONT
 
 LABELS = {
@@ -39,15 +39,9 @@ class PeerLine:
     seconds: float | None
 
     @property
-    def mean(self) -> np.ndarray:
-        """Over seeds."""
-        return np.mean(list(self.seeds.values()), 0)
-
-    @property
-    def error(self) -> np.ndarray:
-        """The standard error of the mean; zero of one seed."""
-        table = np.array(list(self.seeds.values()))
-        return table.std(0, ddof=1) / len(table) ** 0.5 if len(table) > 1 else np.zeros(table.shape[1])
+    def curve(self) -> Curve:
+        """Mean and standard error over seeds."""
+        return Curve.of(self.seeds.values())
 
 
 @dataclass(frozen=True)
@@ -70,66 +64,55 @@ class PeerPanel:
 SMALL = 10.0
 """Values below it are shown with three digits."""
 
+REGRET = "regret of the decision"
+
 Reached = Callable[[Sequence[Step]], np.ndarray]
+"""What the steps of a run reached, at each place of the axis."""
 
 
 def peer_panels(results: Results, name: str) -> list[PeerPanel]:
     """The panels of a task: one, for tables a second one about several rows, for failures one about these."""
     task = results.plan.task(name)
     runs = {method: results.runs(name, method) for method in task.methods}
-    if name in FIDELITIES:
-        x = np.arange(0.0, BUDGET + 1.0)
-        shown = tuple(round(share * BUDGET) for share in (0.25, 0.5, 0.75, 1.0))
-        lines = [_line(method, LABELS[method], runs[method], _by_cost(x), task.queries) for method in task.methods]
-        return [_panel(name, "cost", "regret of the decision", x, shown, lines, regret=True)]
-    x = np.arange(task.queries + 1.0)
+    x, axis = np.arange(task.queries + 1.0), "queries"
     shown = tuple(sorted({task.queries // 3, 2 * task.queries // 3, task.queries}))
-
-    def line(method: str, label: str, reached: Reached) -> PeerLine:
-        return _line(method, label, runs[method], reached, task.queries)
-
-    if name in FAILING:
-        wrong = [line(method, LABELS[method], _regret) for method in task.methods]
-        failed = [line(method, LABELS[method], _failed) for method in task.methods]
-        return [
-            _panel(name, "queries", "regret of the decision", x, shown, wrong, regret=True),
-            _panel(name, "queries", "queries that failed, in per cent", x, shown, failed),
-        ]
-    if name in (*LIMITED, *FRONTS):
+    if name in FIDELITIES:
+        x, axis = np.arange(0.0, BUDGET + 1.0), "cost"
+        shown = tuple(round(share * BUDGET) for share in (0.25, 0.5, 0.75, 1.0))
+    elif name in (*LIMITED, *FRONTS):
         shown = tuple(range(10, task.queries + 1, 10)) or shown
-        if name in LIMITED:
-            wrong = [line(method, LABELS[method], _regret) for method in task.methods]
-            return [_panel(name, "queries", "regret of the decision", x, shown, wrong, regret=True)]
-        chosen = [line(method, LABELS[method], _score) for method in task.methods]
-        return [_panel(name, "queries", f"hypervolume of {FRONT} designs", x, shown, chosen)]
-    single = [method for method in task.methods if method != "hentropy-top-3"]
-    best = [line(method, LABELS[method] + _seen(method), _observed(1)) for method in single]
-    best.insert(1, line("hentropy", "hentropy, decided", _score))
-    panels = [_panel(name, "queries", "yield in per cent", x, shown, best)]
-    if name in TABLES:
-        several = [line("hentropy-top-3", f"{LABELS['hentropy-top-3']}, decided", _score)]
-        several += [
-            line(each, f"{LABELS[each]}, best {TOP} seen", _observed(TOP)) for each in ("hentropy-top-3", *single)
+
+    def panel(score: str, lines: Mapping[tuple[str, str], Reached], title: str = name) -> PeerPanel:
+        drawn = [
+            _line(method, label, runs[method], reached, task.queries)
+            for (method, label), reached in lines.items()
+            if method in runs
         ]
-        panels.append(_panel(f"{name}, {TOP} rows", "queries", f"sum of {TOP} yields", x, shown, several))
+        missing = dict.fromkeys(LABELS[line.method] for line in drawn if not line.seeds)
+        known = tuple(line for line in drawn if line.seeds)
+        return PeerPanel(title, axis, score, x, shown, known, tuple(missing), regret=score == REGRET)
+
+    def all_by(reached: Reached) -> dict[tuple[str, str], Reached]:
+        return {(method, LABELS[method]): reached for method in task.methods}
+
+    if name in FIDELITIES:
+        return [panel(REGRET, all_by(_by_cost(x)))]
+    if name in FAILING:
+        return [panel(REGRET, all_by(_regret)), panel("queries that failed, in per cent", all_by(_failed))]
+    if name in LIMITED:
+        return [panel(REGRET, all_by(_regret))]
+    if name in FRONTS:
+        return [panel(f"hypervolume of {FRONT} designs", all_by(_score))]
+    ours, several = "hentropy", "hentropy-top-3"
+    others = [method for method in task.methods if method not in (ours, several)]
+    best = {(ours, f"{LABELS[ours]}, best seen"): _observed(1), (ours, f"{LABELS[ours]}, decided"): _score}
+    best |= {(method, LABELS[method]): _observed(1) for method in others}
+    panels = [panel("yield in per cent", best)]
+    if name in TABLES:
+        rows = {(several, f"{LABELS[several]}, decided"): _score}
+        rows |= {(method, f"{LABELS[method]}, best {TOP} seen"): _observed(TOP) for method in (several, ours, *others)}
+        panels.append(panel(f"sum of {TOP} yields", rows, f"{name}, {TOP} rows"))
     return panels
-
-
-def _seen(method: str) -> str:
-    return ", best seen" if method == "hentropy" else ""
-
-
-def _panel(
-    title: str,
-    axis: str,
-    score: str,
-    x: np.ndarray,
-    shown: tuple[int, ...],
-    lines: Sequence[PeerLine],
-    regret: bool = False,
-) -> PeerPanel:
-    missing = dict.fromkeys(LABELS[line.method] for line in lines if not line.seeds)
-    return PeerPanel(title, axis, score, x, shown, tuple(line for line in lines if line.seeds), tuple(missing), regret)
 
 
 def _line(method: str, label: str, runs: Mapping[int, list[Step]], reached: Reached, queries: int) -> PeerLine:
@@ -190,26 +173,19 @@ def peer_markdown(panel: PeerPanel) -> str:
     ]
     said = [f"### {panel.title} ({panel.score})", ""]
     if reached:
-        said += [*_rows([*heads, "s per query"], reached), ""]
+        said.append(markdown_table([*heads, "s per query"], reached))
     if against:
-        said += [*_rows(["difference", *heads[1:]], against), ""]
+        said.append(markdown_table(["difference", *heads[1:]], against))
     if panel.missing:
         said += [f"Without a complete run: {', '.join(panel.missing)}.", ""]
     return "\n".join(said)
 
 
-def _rows(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [
-        "| " + " | ".join(heads) + " |",
-        "|" + "---|" * len(heads),
-        *("| " + " | ".join(row) + " |" for row in rows),
-    ]
-
-
 def _with_error(line: PeerLine, at: int, panel: PeerPanel) -> str:
-    digits = ".3g" if panel.regret or np.abs(line.mean).max() < SMALL else ".1f"
-    error = f" ± {line.error[at]:{digits}}" if len(line.seeds) > 1 else ""
-    return f"{line.mean[at]:{digits}}{error}"
+    curve = line.curve
+    digits = ".3g" if panel.regret or np.abs(curve.mean).max() < SMALL else ".1f"
+    error = f" ± {curve.error[at]:{digits}}" if curve.seeds > 1 else ""
+    return f"{curve.mean[at]:{digits}}{error}"
 
 
 def _seconds(line: PeerLine) -> str:

@@ -9,10 +9,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from rich.table import Table
-
-from hentropy.bench.experiments.methods import METHODS
-from hentropy.bench.experiments.run import Stopwatch
+from experiments.methods import METHODS
+from experiments.run import Stopwatch
+from experiments.tables import markdown_table
 from hentropy.bench.problems import Problem, problem
 from hentropy.core.beliefs import Gaussian
 from hentropy.core.models import fit
@@ -76,27 +75,8 @@ def _seconds(name: str, on: Problem, belief: Gaussian, seed: int, quick: bool) -
     return time.perf_counter() - start if method.own else watch.seconds
 
 
-def headings() -> tuple[str, ...]:
-    """The columns of the table."""
-    return ("method", "median s", "times hentropy's")
-
-
-def cells(timing: Timing) -> tuple[str, ...]:
-    """A row of the table."""
-    return METHODS[timing.method].label, f"{timing.seconds:.3g}", f"{timing.ratio:.2f}"
-
-
-def markdown(rows: list[Timing]) -> str:
+def timing_markdown(rows: list[Timing]) -> str:
     """The table as Markdown."""
-    lines = ["| " + " | ".join(row) + " |" for row in (headings(), *map(cells, rows))]
-    return "\n".join([lines[0], "|---|---|---|", *lines[1:]]) + "\n"
-
-
-def printed(rows: list[Timing]) -> Table:
-    """The table for a terminal."""
-    table = Table(title=f"Seconds to choose a query: {PROBLEM}, {OBSERVATIONS} observations", title_justify="left")
-    for heading in headings():
-        table.add_column(heading, justify="left" if heading == "method" else "right")
-    for row in rows:
-        table.add_row(*cells(row))
-    return table
+    cells = [(METHODS[row.method].label, f"{row.seconds:.3g}", f"{row.ratio:.2f}") for row in rows]
+    table = markdown_table(("method", "median s", "times hentropy's"), cells)
+    return f"Seconds to choose a query: {PROBLEM}, {OBSERVATIONS} observations.\n\n{table}"

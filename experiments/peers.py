@@ -27,12 +27,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from experiments.methods import Task
+from experiments.plan import Plan
+from experiments.run import Step, Stopwatch, Value, as_outcomes, measured
 from hentropy.bench.baselines.botorch_models import BotorchMixed, MultiFidelityKG
 from hentropy.bench.baselines.botorch_outcomes import BotorchConstrained, BotorchFront
 from hentropy.bench.baselines.with_baybe import Baybe
-from hentropy.bench.experiments.methods import Task
-from hentropy.bench.experiments.plan import Plan
-from hentropy.bench.experiments.run import Step, Stopwatch, Value, as_outcomes, measured
 from hentropy.bench.problems import FidelityProblem, Problem, lab_table, problem, two_fidelities
 from hentropy.bench.problems.fidelities import COSTS
 from hentropy.bench.problems.published_minima import MINIMA, RUNS, designs_file, first_designs, published_minimum
@@ -473,31 +473,36 @@ CHOOSERS: dict[str, MakeChooser] = {
 
 
 def peer_plan(
-    name: str,
-    seeds: int | None,
+    what: str,
+    seeds: Sequence[int] | None,
     quick: bool,
     data: Path | None,
     baybe: str | None,
     evaluations: int = GREED_EVALUATIONS,
+    chosen: Sequence[str] | None = None,
+    recorded: bool = False,
 ) -> Plan:
-    """The runs of a comparison; those of BayBE only with a Python that has it. `evaluations` are those of greed."""
+    """The runs of a comparison, or of its `chosen` tasks; those of BayBE only with a Python that has it.
+
+    `evaluations` are those of greed. If only what is `recorded` is wanted, neither data nor BayBE is needed.
+    """
     if baybe is not None and shutil.which(baybe) is None:
         raise InputError(f"{baybe} is not a program; say with --baybe which Python has BayBE")
+    left_out = () if baybe or recorded else ("baybe",)
     tasks = {
-        task: replace(
-            PEER_TASKS[task], methods=tuple(each for each in PEER_TASKS[task].methods if each != "baybe" or baybe)
-        )
-        for task in COMPARISONS[name]
+        name: replace(task, methods=tuple(each for each in task.methods if each not in left_out))
+        for name, task in PEER_TASKS.items()
+        if name in COMPARISONS[what] and (chosen is None or name in chosen)
     }
-    if name == "greed":
-        tasks = {task: greed_task(task, evaluations) for task in GREED}
-        seeds = RUNS if seeds is None and not quick else seeds
-        if seeds is not None and seeds > RUNS:
-            raise InputError(f"the published table has {RUNS} runs; --seeds is {seeds}")
+    if what == "greed":
+        tasks = {task: greed_task(task, evaluations) for task in tasks}
+        seeds = range(RUNS) if seeds is None and not quick else seeds
+        if seeds and max(seeds) >= RUNS:
+            raise InputError(f"the published table has {RUNS} runs, seeds 0 to {RUNS - 1}; got seed {max(seeds)}")
     elif quick:
         tasks = {name: replace(task, first=min(task.first, QUICK_FIRST)) for name, task in tasks.items()}
     job = partial(PeerRun, data="" if data is None else str(data.absolute()), baybe=baybe or "")
     plan = Plan.of(tasks, seeds, quick, tasks, job)
-    for each in plan.tasks:
+    for each in () if recorded else plan.tasks:
         job(each, each.methods[0], 0, quick).settings()  # a table that is not there is said before anything is run
     return plan

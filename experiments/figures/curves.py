@@ -15,12 +15,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
-from hentropy.bench.experiments.figures.page import drawn, plain, title_of
-from hentropy.bench.experiments.methods import METHODS
-from hentropy.bench.experiments.plan import Results
-from hentropy.bench.experiments.run import Step
-from hentropy.bench.experiments.scores import best_score, score_name
-from hentropy.bench.experiments.summary import Curve, curve
+from experiments.figures.page import drawn, plain, title_of
+from experiments.methods import METHODS
+from experiments.plan import Results
+from experiments.run import Step
+from experiments.scores import best_score, score_name
+from experiments.summary import Curve, curve
 from hentropy.bench.problems import problem
 
 DASHES: dict[str, Any] = {
