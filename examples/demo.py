@@ -17,8 +17,8 @@ import hentropy as he
 from hentropy.bench.problems import Problem, alpine
 from hentropy.views.plots import Picture, Scene, scene_of
 from hentropy.views.plots.marks import Dots, Heat, Panel, Role
-from hentropy.views.plots.shown_trials import place_dots, shown_trials
-from hentropy.views.plots.terrain import terrains
+from hentropy.views.plots.slice_marks import shown_trials, trial_dots
+from hentropy.views.plots.slices import terrains
 from hentropy.views.plots.with_matplotlib import draw
 
 FIRST = 10
@@ -65,7 +65,8 @@ def beside_the_truth(scene: Scene, truth: Callable[[Tensor], Tensor], title: str
     true = truth(torch.stack(torch.meshgrid(torch.from_numpy(x), torch.from_numpy(y), indexing="xy"), -1)).numpy()
     ends = float(min(ground.mean.min(), true.min())), float(max(ground.mean.max(), true.max()))
     trials = shown_trials(scene)
-    made = place_dots(trials, ground, np.ones(len(trials.kinds), dtype=bool), 0.0)
+    every = np.ones(len(trials.kinds), dtype=bool)
+    made = trial_dots(trials, ground, every, np.zeros(len(every)))
     chosen = scene.action.cpu().numpy()
     stars = Dots(chosen[:, 0], chosen[:, 1], Role.DECIDED, "decision")
     across, up = ground.axes

@@ -18,7 +18,7 @@ from hentropy.studies.records.outcome import RESERVED
 from hentropy.views.plots import as_plain, information
 from hentropy.views.plots.predictions import record_info
 from hentropy.views.plots.scene import scene_of
-from hentropy.views.plots.terrain import terrains
+from hentropy.views.plots.slices import terrains
 from hentropy.views.text.trial_files import AFTER, NEEDED
 from support.commands import done
 

@@ -13,12 +13,11 @@ from scipy.stats import norm
 import hentropy as he
 from hentropy.core.beliefs import Needs
 from hentropy.views.plots.chosen import ChosenInfo, chosen_info, chosen_picture
-from hentropy.views.plots.decided import decided_info, decided_panels, decided_picture
-from hentropy.views.plots.density import MaximumInfo, PlacesInfo
+from hentropy.views.plots.decided import OwnInfo, decided_info, decided_panels, decided_picture, own_info
 from hentropy.views.plots.estimates import estimates_info, estimates_picture
+from hentropy.views.plots.identified import MaximumInfo, PlacesInfo
 from hentropy.views.plots.levels import boundaries, levels_info, levels_picture
 from hentropy.views.plots.marks import Bars, Contour, Dots, Heat, Line, Panel, Role, Rule, Table
-from hentropy.views.plots.own import OwnInfo, own_info
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.spread import action_spread, best_tuples, candidate_designs, function_values
 from hentropy.views.plots.theme import dashes

@@ -10,7 +10,7 @@ from hentropy.views.plots.known import KnownInfo, known_info, known_picture
 from hentropy.views.plots.marks import Band, Dots, Heat, Line, Mark, Panel, Picture, Role, Rule
 from hentropy.views.plots.pictures import picture
 from hentropy.views.plots.scene import scene_of
-from hentropy.views.plots.views import reference_design
+from hentropy.views.plots.slices import reference_design
 from support.studies import LINE, MIXED, PLANE, begun
 
 POOL = he.Pool([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0], [3.0, 1.5], [2.5, 2.8]], names=["a", "b"])

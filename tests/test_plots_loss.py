@@ -10,8 +10,8 @@ import hentropy as he
 from hentropy.core.beliefs import Needs
 from hentropy.views.plots.loss import loss_draws, loss_info, loss_picture
 from hentropy.views.plots.marks import Bars, Panel, Rule
-from hentropy.views.plots.outcomes import outcomes
 from hentropy.views.plots.scene import scene_of
+from hentropy.views.plots.why import outcomes
 from support.beliefs import two_sided
 from support.decisions import BothSides
 from support.studies import DECISIONS, LINE, PLANE, begun

@@ -12,21 +12,29 @@ import torch
 import hentropy as he
 from hentropy.core.beliefs import Needs
 from hentropy.core.spaces import DesignSpace
-from hentropy.views.plots.by_option import side_by_side, within
 from hentropy.views.plots.chosen import ChosenInfo, chosen_info, chosen_picture
 from hentropy.views.plots.decided import decided_info, decided_picture
-from hentropy.views.plots.density import PlacesInfo, bin_edges
+from hentropy.views.plots.fields import (
+    MAX_OPTIONS,
+    bin_edges,
+    by_relevance,
+    can_run,
+    in_words,
+    parameter_axis,
+    relevance,
+    seen,
+    varied,
+    varying,
+)
+from hentropy.views.plots.identified import PlacesInfo
 from hentropy.views.plots.known import known_info, known_picture
 from hentropy.views.plots.levels import LevelsInfo
 from hentropy.views.plots.marks import Axis, Bars, Dots, Heat, Line, Panel, Picture, Role, Table
 from hentropy.views.plots.pictures import PICTURES, as_plain
-from hentropy.views.plots.relevance import by_relevance, length_scales, relevance
 from hentropy.views.plots.scene import Scene, scene_of
-from hentropy.views.plots.shown_fields import can_run, in_words, parameter_axis, seen, varied, varying
-from hentropy.views.plots.shown_trials import shown_trials
-from hentropy.views.plots.terrain import Terrain
-from hentropy.views.plots.trust import predictions_info, trust_picture
-from hentropy.views.plots.views import MOST_LINES, MOST_OPTIONS, reference_design, slices
+from hentropy.views.plots.slice_marks import shown_trials, side_by_side, within
+from hentropy.views.plots.slices import MAX_LINES, Terrain, reference_design, slices
+from hentropy.views.plots.trust import length_scales, predictions_info, trust_picture
 from hentropy.views.plots.why import why_info, why_picture
 from hentropy.views.plots.with_matplotlib import draw
 from support.pictures import PNG, checked, coarse, drawn, rough
@@ -274,11 +282,11 @@ def test_a_choice_has_one_length_scale() -> None:
     scene = made(REACTION)
     found = length_scales(scene.belief, REACTION)
     assert found is not None
-    assert found.shares.shape == (1, 4)
+    assert found.median.shape == (4,)
     assert isinstance(scene.belief, he.Gaussian)
     own = scene.belief.kernel.lengthscale[0]  # type: ignore[attr-defined]
-    assert found.shares[0, 0] == pytest.approx(float(own[0]) / math.sqrt(2.0))  # options are that far apart
-    assert found.shares[0, 1] == pytest.approx(float(own[REACTION.places["temperature"].start]))
+    assert found.median[0] == pytest.approx(float(own[0]) / math.sqrt(2.0))  # options are that far apart
+    assert found.median[1] == pytest.approx(float(own[REACTION.places["temperature"].start]))
 
 
 def test_descriptors_count_for_how_far_options_are_apart() -> None:
@@ -291,7 +299,7 @@ def test_descriptors_count_for_how_far_options_are_apart() -> None:
     rows = torch.stack([space.encode({"solvent": own, "t": 0.5}) for own in SOLVENTS])
     scaled = space.to_unit(rows) / scene.belief.kernel.lengthscale[0]  # type: ignore[attr-defined]
     squares = [float((scaled[a] - scaled[b]).square().sum()) for a in range(3) for b in range(a)]
-    assert found.shares[0, 0] == pytest.approx(1.0 / math.sqrt(np.mean(squares)), rel=1e-6)
+    assert found.median[0] == pytest.approx(1.0 / math.sqrt(np.mean(squares)), rel=1e-6)
 
 
 def test_the_order_of_options_changes_nothing_but_their_places() -> None:
@@ -355,26 +363,26 @@ def test_of_many_options_the_best_are_shown_with_a_note() -> None:
     scene = scene_of(study)
     views = slices(scene, points=5, plane=4, order=(0, 1, 2))
     alone = next(view for view in views if view.names == ("catalyst",))
-    assert len(alone.grids[0]) == MOST_OPTIONS
+    assert len(alone.grids[0]) == MAX_OPTIONS
     means = [expected(scene, with_values(scene, catalyst=own)) for own in catalysts]
     own = catalysts.index(space.decode(reference_design(scene))["catalyst"])
     shown = set(alone.grids[0].long().tolist())
     assert own in shown
     assert min(means[k] for k in shown - {own}) >= max(means[k] for k in range(50) if k not in shown) - 1e-9
     frame = alone.frame()
-    assert frame.axes[0].title == f"catalyst ({MOST_OPTIONS} of 50)"
+    assert frame.axes[0].title == f"catalyst ({MAX_OPTIONS} of 50)"
     assert frame.axes[0].names == tuple(catalysts[k] for k in sorted(shown))
     [places] = frame.places(np.array([[float(own), 0.0, 0.0], [float(min(set(range(50)) - shown)), 0.0, 0.0]]))
     assert frame.axes[0].names[int(places[0])] == catalysts[own]
     assert np.isnan(places[1])
     lines = next(view for view in views if view.names == ("t", "catalyst"))
-    assert lines.shape == (MOST_LINES, 4)
+    assert lines.shape == (MAX_LINES, 4)
     info = chosen_info(scene, draws=8, candidates=40, points=5, plane=4, order=(0, 1, 2))
     open_ = next(panel for panel in panels(chosen_picture(info)) if panel.title == "how open catalyst is")
     [bars] = [mark for mark in open_.marks if isinstance(mark, Bars)]
-    assert len(open_.x.names) == len(bars.heights) == MOST_OPTIONS
+    assert len(open_.x.names) == len(bars.heights) == MAX_OPTIONS
     assert info.shares[0].sum() == pytest.approx(1.0)
-    assert sorted(bars.heights)[::-1] == pytest.approx(sorted(info.shares[0])[::-1][:MOST_OPTIONS])
+    assert sorted(bars.heights)[::-1] == pytest.approx(sorted(info.shares[0])[::-1][:MAX_OPTIONS])
     assert any("catalyst (8 of 50)" in panel.title for panel in panels(chosen_picture(info)))
 
 

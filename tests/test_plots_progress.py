@@ -1,23 +1,16 @@
-"""Progress: counts of observations as they really were, and expected against true losses."""
+"""Progress: counts of observations as they really were, and expected losses."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
-from torch import Tensor
 
 import hentropy as he
 from hentropy.core.decisions.headlines import Quantity
-from hentropy.views.plots.marks import Line, Panel, Role
-from hentropy.views.plots.progress import known_when_asked, progress_info, progress_picture, replayed, true_loss
+from hentropy.views.plots.marks import Line, Panel
+from hentropy.views.plots.progress import known_when_asked, progress_info, progress_picture
 from hentropy.views.plots.scene import scene_of
-from support.decisions import BothSides
-from support.studies import DECISIONS, LINE, PLANE, begun, hill, study
-
-
-def truth(x: Tensor) -> Tensor:
-    return 3.0 * torch.exp(-((x[..., 0] - 1.3) ** 2))
+from support.studies import LINE, PLANE, begun, hill, study
 
 
 @pytest.fixture(scope="module")
@@ -91,59 +84,6 @@ def test_a_study_from_records_takes_earlier_trials_as_told() -> None:
         made.tell(trial, hill(**trial.params))
     again = study(LINE, first=2, records=made.records)
     assert known_when_asked(scene_of(again)) == {0: 0, 1: 1, 2: 2, 3: 3}
-
-
-def test_the_course_is_computed_again_on_the_first_values(course: he.Study) -> None:
-    info = replayed(scene_of(course), truth, most=4, draws=50)
-    replay = info.replay
-    assert replay is not None
-    assert replay.counts.tolist() == [2.0, 4.0, 6.0, 8.0]
-    trials = course.records
-    # of six values the late one was not among the first: it was told after the one that was asked later
-    first = [trials[n] for n in (0, 1, 2, 3, 4, 5)]
-    X, Y = [[trial.params["x"]] for trial in first], [trial.value for trial in first]
-    belief = he.fit(X, Y, space=LINE, hyperparameters="map", seed=0)
-    found = he.entropy(he.Maximize(), belief, LINE, seed=0)
-    assert replay.expected[2] == pytest.approx(found.value)
-    assert replay.realised[2] == pytest.approx(-float(truth(found.action)))
-    assert replay.expected[-1] == pytest.approx(scene_of(course).found.value)
-    assert (replay.realised >= -3.0 - 1e-9).all()
-
-
-def test_at_most_so_many_counts_are_computed_again() -> None:
-    replay = replayed(scene_of(begun(LINE, count=9)), truth, most=3, draws=50).replay
-    assert replay is not None
-    assert replay.counts.tolist() == [2.0, 6.0, 9.0]
-
-
-def test_one_value_can_be_replayed() -> None:
-    replay = replayed(scene_of(begun(LINE, count=1)), truth, draws=50).replay
-    assert replay is not None
-    assert replay.counts.tolist() == [1.0]
-
-
-@pytest.mark.parametrize("name", DECISIONS)
-def test_every_decision_has_a_true_loss(name: str) -> None:
-    scene = scene_of(begun(PLANE, DECISIONS[name], count=5))
-    f = truth(torch.as_tensor(scene.decision.points(scene.action)))
-    assert true_loss(scene, truth) == pytest.approx(float(scene.decision.loss(f, scene.action)), nan_ok=False)
-
-
-def test_the_true_loss_is_where_the_decision_looks() -> None:
-    scene = scene_of(begun(PLANE, BothSides(), count=5))
-    x = float(scene.action[0, 0])
-    worse = min(float(truth(torch.tensor([[x + side]]))) for side in (-0.05, 0.05))
-    assert true_loss(scene, truth) == pytest.approx(-worse, rel=1e-5)
-
-
-def test_the_picture_has_a_second_line_where_the_truth_is_known(course: he.Study) -> None:
-    scene = scene_of(course)
-    plain = progress_picture(progress_info(scene, draws=50)).rows[0][0]
-    known = progress_picture(replayed(scene, truth, most=3, draws=50)).rows[0][0]
-    assert isinstance(plain, Panel)
-    assert isinstance(known, Panel)
-    lines = [[mark.role for mark in panel.marks if isinstance(mark, Line)] for panel in (plain, known)]
-    assert lines == [[Role.LOSS], [Role.LOSS, Role.LOSS, Role.TRUTH]]
 
 
 def test_an_infinite_loss_has_no_band() -> None:

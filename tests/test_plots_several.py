@@ -11,12 +11,12 @@ import hentropy as he
 from hentropy.core.beliefs import Graded, Needs
 from hentropy.core.decisions.hypervolume import hypervolume
 from hentropy.core.models.success import chances_left_out
-from hentropy.views.plots.front import FrontInfo, _steps, front_picture
+from hentropy.views.plots.chosen import FrontInfo, _steps, front_picture
 from hentropy.views.plots.known import known_info, known_picture
 from hentropy.views.plots.marks import Contour, Dots, Panel, Rule
 from hentropy.views.plots.pictures import information, picture
-from hentropy.views.plots.reliability import ReliabilityInfo, wilson
 from hentropy.views.plots.scene import scene_of
+from hentropy.views.plots.trust import ReliabilityInfo, wilson
 
 LINE = he.Space(x=he.Real(0, 1))
 SQUARE = he.Space(x=he.Real(0, 1), y=he.Real(0, 1))

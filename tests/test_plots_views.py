@@ -12,11 +12,10 @@ from hentropy.core.beliefs import Frame
 from hentropy.core.beliefs.kernels import Profile, Stationary
 from hentropy.core.models.gp import ConstantMean
 from hentropy.core.spaces import DesignSpace
-from hentropy.views.plots.density import bin_edges
-from hentropy.views.plots.relevance import LengthScales, by_relevance, length_scales, relevance
+from hentropy.views.plots.fields import bin_edges, by_relevance, parameter_axis, relevance
 from hentropy.views.plots.scene import Scene, scene_of
-from hentropy.views.plots.shown_fields import parameter_axis
-from hentropy.views.plots.views import MOST_LINES, held, reference_design, slices
+from hentropy.views.plots.slices import MAX_LINES, held, reference_design, slices
+from hentropy.views.plots.trust import length_scales, weighted_median
 
 
 def scene(space: DesignSpace, decision: he.Decision, count: int = 6) -> Scene:
@@ -61,7 +60,7 @@ def test_two_parameters_are_a_plane_whose_first_axis_runs_fastest() -> None:
     [plane] = slices(he.Space(a=he.Real(0, 1), k=he.Integer(0, 2)), plane=5)
     assert plane.shape == (3, 5)
     assert plane.designs[:6].tolist() == [[0, 0], [0.25, 0], [0.5, 0], [0.75, 0], [1, 0], [0, 1]]
-    z = plane.shaped(plane.designs[:, 0] + 10 * plane.designs[:, 1])
+    z = plane.filled(plane.designs[:, 0] + 10 * plane.designs[:, 1])
     assert z[2, 3] == 0.75 + 20  # z[j, i] is at (x[i], y[j])
 
 
@@ -75,13 +74,12 @@ def test_more_parameters_are_slices_through_the_reference_most_relevant_first() 
     assert plane.designs.shape == (16, 4)
     assert bool((plane.designs[:, [1, 3]] == reference[[1, 3]]).all())
     assert plane.designs[1].tolist() == pytest.approx([0.0, 0.2, 1 / 3, 0.4])  # x3 is the first axis
-    assert held(space, plane) == "x2 = 0.2, x4 = 0.4"
-    assert plane.seen(reference[None]).tolist() == [[0.3, 0.1]]
+    assert held(plane) == "x2 = 0.2, x4 = 0.4"
 
 
 def test_of_very_many_parameters_a_few_are_shown() -> None:
     views = slices(he.Space.box([0.0] * 12, [1.0] * 12), points=3, plane=3)
-    assert sum(not view.is_plane for view in views) == MOST_LINES
+    assert sum(not view.is_plane for view in views) == MAX_LINES
     assert sum(view.is_plane for view in views) == 3
 
 
@@ -119,11 +117,11 @@ def test_length_scales_are_shares_of_the_range() -> None:
     space = he.Space(a=he.Real(0, 50), rate=he.Real(1e-4, 1.0, log=True))
     found = length_scales(belief_with([[0.5, 0.25], [2.0, 0.1]], space), space)
     assert found is not None
-    np.testing.assert_allclose(found.shares, [[0.5, 0.25], [2.0, 0.1]])
-    np.testing.assert_allclose(found.weights, [0.5, 0.5])
+    np.testing.assert_allclose([found.low, found.median, found.high], [[0.5, 0.1], [0.5, 0.1], [2.0, 0.25]])
+    assert found.components == 2
     common = length_scales(belief_with([[0.5]], space), space)
     assert common is not None
-    np.testing.assert_allclose(common.shares, [[0.5, 0.5]])
+    np.testing.assert_allclose(common.median, [0.5, 0.5])
 
 
 def noted(function: Callable[..., float], space: he.Space, count: int = 24) -> he.Study:
@@ -174,7 +172,7 @@ def test_length_scales_in_another_frame_are_still_shares_of_the_range() -> None:
     assert isinstance(belief.kernel, Stationary)
     found = length_scales(belief, he.Space(x=he.Real(0, 8)))
     assert found is not None
-    np.testing.assert_allclose(found.shares[0], belief.kernel.lengthscale[0].numpy() / 2)
+    np.testing.assert_allclose(found.median, belief.kernel.lengthscale[0].numpy() / 2)
 
 
 def test_a_belief_of_samples_has_no_length_scales() -> None:
@@ -187,8 +185,8 @@ def test_a_belief_of_samples_has_no_length_scales() -> None:
 
 def test_the_weighted_median() -> None:
     shares = np.array([[1.0, 5.0], [2.0, 4.0], [3.0, 6.0]])
-    assert LengthScales(shares, np.array([0.2, 0.2, 0.6])).median.tolist() == [3.0, 6.0]
-    assert LengthScales(shares, np.array([1 / 3] * 3)).median.tolist() == [2.0, 5.0]
+    assert weighted_median(shares, np.array([0.2, 0.2, 0.6])).tolist() == [3.0, 6.0]
+    assert weighted_median(shares, np.array([1 / 3] * 3)).tolist() == [2.0, 5.0]
 
 
 def test_the_reference_is_the_first_decided_point() -> None:

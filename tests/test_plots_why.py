@@ -9,17 +9,16 @@ import torch
 
 import hentropy as he
 from hentropy.core.action_search import expected_loss
-from hentropy.core.beliefs import Gaussian, Needs
 from hentropy.core.decisions import Solved, base_samples
 from hentropy.core.entropy import entropy
 from hentropy.core.gain import Appraisal, Effort, gain
+from hentropy.core.predictions import predict
 from hentropy.studies.records import State
 from hentropy.views.plots.gain_map import GRIDS, gain_map, quick, with_contenders
 from hentropy.views.plots.marks import Bars, Dots, Heat, Panel, Role, Table
-from hentropy.views.plots.outcomes import decided_after, outcome_quantiles
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.target import with_best_today
-from hentropy.views.plots.why import why_info, why_picture
+from hentropy.views.plots.why import decided_after, why_info, why_picture
 from support.pictures import coarse, rough
 from support.studies import DECISIONS, LINE, MIXED, PLANE, begun
 
@@ -184,33 +183,6 @@ def test_a_pool_with_nothing_left_has_no_experiment_to_explain() -> None:
     assert "No experiments left" in why_picture(info).caption
 
 
-def test_outcomes_of_one_gaussian_process_are_normal_with_the_noise() -> None:
-    study = begun(LINE, count=5)
-    row = torch.tensor([2.4], dtype=torch.float64)
-    mean, var = study.belief.moments(row[None], Needs.VARIANCE).total()
-    sd = float(var + study.belief.noise_std**2) ** 0.5
-    found = outcome_quantiles(study.belief, row, (0.1, 0.5, 0.9))
-    step = 1.2815515655446004
-    assert found.tolist() == pytest.approx([float(mean) - step * sd, float(mean), float(mean) + step * sd], rel=1e-9)
-
-
-def test_outcomes_of_a_mixture_have_their_share_below() -> None:
-    study = begun(LINE, count=4, hyperparameters="mixture")
-    belief = study.belief
-    assert isinstance(belief, Gaussian)
-    row = torch.tensor([2.4], dtype=torch.float64)
-    draws = torch.cat(
-        [
-            belief.component(h).sample(row[None], 20_000, h)[:, 0]
-            + belief.component(h).noise_std * torch.randn(20_000, generator=torch.Generator().manual_seed(h))
-            for h in range(belief.components)
-        ]
-    )
-    weights = belief.weights.repeat_interleave(20_000) / 20_000
-    for value, share in zip(outcome_quantiles(belief, row, (0.1, 0.5, 0.9)), (0.1, 0.5, 0.9), strict=True):
-        assert float(weights[draws <= value].sum()) == pytest.approx(share, abs=0.005)
-
-
 def test_after_an_outcome_that_is_decided_what_the_conditioned_belief_says() -> None:
     study = begun(LINE, count=5, hyperparameters="mixture")
     scene = scene_of(study)
@@ -218,7 +190,7 @@ def test_after_an_outcome_that_is_decided_what_the_conditioned_belief_says() -> 
     assert info.target is not None
     row = torch.from_numpy(info.target.design)
     assert [outcome.name for outcome in info.outcomes] == ["low", "middle", "high"]
-    values = outcome_quantiles(scene.belief, row, (0.1, 0.5, 0.9))
+    values = predict(scene.belief, "value", row[None], (0.1, 0.5, 0.9)).quantiles[:, 0]
     assert [outcome.value for outcome in info.outcomes] == values.tolist()
     for outcome in info.outcomes:
         after = scene.belief.condition(row[None], torch.tensor([outcome.value], dtype=torch.float64))
@@ -231,8 +203,8 @@ def test_after_an_outcome_that_is_decided_what_the_conditioned_belief_says() -> 
 def test_what_would_be_decided_is_never_worse_than_todays_action(name: str) -> None:
     scene = scene_of(begun(PLANE, DECISIONS[name], count=6))
     row = PLANE.sample(1, 3)[0]
-    for value in outcome_quantiles(scene.belief, row, (0.1, 0.9)):
-        belief = scene.belief.condition(row[None], value[None])
+    for value in predict(scene.belief, "value", row[None], (0.1, 0.9)).quantiles:
+        belief = scene.belief.condition(row[None], value)
         found = decided_after(scene, belief)
         if isinstance(scene.decision, Solved):
             assert found.value == entropy(scene.decision, belief, PLANE, seed=scene.seed).value

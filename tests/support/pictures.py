@@ -42,13 +42,13 @@ def checked(made: Picture) -> dict[str, Any]:
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would be decided after an outcome is shown with few drawn functions on small grids."""
     for name, size in (("DRAWS", 4), ("POINTS", 7), ("PLANE", 4)):
-        monkeypatch.setattr(f"hentropy.views.plots.outcomes.{name}", size)
+        monkeypatch.setattr(f"hentropy.views.plots.why.{name}", size)
 
 
 def rough(monkeypatch: pytest.MonkeyPatch) -> None:
     """`coarse`, and experiments are valued roughly: for pictures of which only the form is looked at."""
     coarse(monkeypatch)
-    for name, effort in (("LOOK", Effort(1, 4, 64, 2, 0)), ("CAREFUL", Effort(2, 4, 64, 2, 0))):
+    for name, effort in (("ROUGH", Effort(1, 4, 64, 2, 0)), ("CAREFUL", Effort(2, 4, 64, 2, 0))):
         monkeypatch.setattr(f"hentropy.views.plots.target.{name}", effort)
 
 

@@ -6,7 +6,6 @@ require("matplotlib", "plots")
 
 from hentropy.views.plots.marks import Picture
 from hentropy.views.plots.pictures import PICTURES, as_plain, information, picture
-from hentropy.views.plots.progress import progress_picture, replayed
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.with_plotly import specification
 
@@ -17,8 +16,6 @@ __all__ = [
     "as_plain",
     "information",
     "picture",
-    "progress_picture",
-    "replayed",
     "scene_of",
     "specification",
 ]

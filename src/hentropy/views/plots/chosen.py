@@ -1,34 +1,55 @@
-"""The chosen designs: where they are, what is known of their values, and how open the choice still is."""
+"""The chosen designs: where they are, what is known of their values, how open the choice still is; fronts of designs.
+
+k  chosen designs    S  drawn functions    F  fields    n  trials in which both outcomes of a front are known
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from hentropy.core.decisions import Sequence
-from hentropy.core.decisions.headlines import known_digits, rounded
+from hentropy.core.decisions import Pareto, Sequence
+from hentropy.core.decisions.headlines import Quantity, known_digits, rounded
+from hentropy.studies.records import State
 from hentropy.studies.records.numbers import short
-from hentropy.views.plots.by_option import beside, option_places, panel_axes, side_by_side, titled, within
-from hentropy.views.plots.density import bars_at, bin_edges, shares
-from hentropy.views.plots.marks import Axis, Dots, Line, Mark, Panel, Picture, Role, Rule, Table, in_rows
-from hentropy.views.plots.relevance import by_relevance
+from hentropy.views.plots.fields import (
+    bin_edges,
+    by_relevance,
+    design_id,
+    design_table,
+    field_axes,
+    in_words,
+    option_places,
+    relevant_fields,
+    seen,
+    shares,
+    shown_bins,
+)
+from hentropy.views.plots.marks import Axis, Bars, Dots, Line, Mark, Panel, Picture, Role, Rule, Table, in_rows
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.shown_fields import cell, design_id, in_words, parameter_axis, seen, varying
-from hentropy.views.plots.spread import CANDIDATES, action_spread
-from hentropy.views.plots.terrain import (
-    Terrain,
+from hentropy.views.plots.slice_marks import (
+    VALUE_AXIS,
     bars_to,
+    beside,
     ground_marks,
+    line_places,
+    panel_over,
+    side_by_side,
+    within,
+)
+from hentropy.views.plots.slices import (
+    LINE_POINTS,
+    PLANE_POINTS,
+    Terrain,
     intervals,
     leading,
     mean_and_sd,
     terrains,
-    value_axis,
 )
-from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS
+from hentropy.views.plots.spread import CANDIDATES, action_spread
 
 BINS = 24
-MOST_MARGINALS = 8
+MAX_MARGINALS = 8
 
 
 @dataclass(frozen=True)
@@ -77,7 +98,6 @@ def chosen_info(
     `order` are the fields from the most to the least relevant, by the belief unless it is given.
     """
     order = by_relevance(scene.belief, scene.space) if order is None else order
-    varies = varying(scene.space)
     chosen = scene.recommended.to(scene.belief.X)
     mean, sd = mean_and_sd(scene.belief, chosen)
     spread = action_spread(scene, draws, candidates)
@@ -90,8 +110,8 @@ def chosen_info(
     flat = _that_matter(designs)
     return ChosenInfo(
         grounds=terrains(scene, points, plane, order),
-        parameters=tuple(parameter_axis(scene.space, index) for index in range(len(scene.space.fields))),
-        relevant=tuple(index for index in order if index in varies) or order[:1],
+        parameters=field_axes(scene.space),
+        relevant=relevant_fields(scene.space, order),
         edges=edges,
         shares=tuple(shares(flat[:, index], own) for index, own in enumerate(edges)),
         chosen=seen(scene.space, chosen),
@@ -141,7 +161,7 @@ def chosen_picture(info: ChosenInfo) -> Picture:
 
 def _on_ground(info: ChosenInfo, ground: Terrain) -> Panel:
     marks: list[Mark] = list(ground_marks(ground))
-    open_, of_line = _that_matter(info.spread), option_places(ground, _that_matter(info.spread))
+    open_, of_line = _that_matter(info.spread), line_places(ground, _that_matter(info.spread))
     places = ground.places(open_)
     own = side_by_side(ground.axes[0], ground.places(info.chosen))
     if ground.is_plane:
@@ -158,7 +178,7 @@ def _on_ground(info: ChosenInfo, ground: Terrain) -> Panel:
         marks.append(Line(own[0], height, Role.DECIDED, "the path, in order"))
     texts = info.labels if any(info.labels) else ()
     marks.append(Dots(own[0], height, Role.DECIDED, "decision", error=error, texts=texts))
-    return Panel(titled(ground, "the decision, over what is known"), *panel_axes(ground, value_axis()), tuple(marks))
+    return panel_over(ground, "the decision, over what is known", VALUE_AXIS, *marks)
 
 
 def _that_matter(spread: np.ndarray) -> np.ndarray:
@@ -171,29 +191,24 @@ def _marginals(info: ChosenInfo) -> tuple[Panel, ...]:
     """For each field, where drawn functions would have the decision."""
     # of several designs the bars count these, not functions
     what = "functions" if len(info.chosen) == 1 else "best designs"
-    made = []
-    for index in info.relevant[:MOST_MARGINALS]:
-        whole, label = info.parameters[index], "best for a posterior sample"
-        axis, bars = bars_at(whole, info.edges[index], info.shares[index], Role.SPREAD, label)
-        values = [float(value) for value in info.chosen[:, index]]
-        if whole.names:  # of many options some are shown
-            values = [float(axis.names.index(name)) for v in values if (name := whole.names[round(v)]) in axis.names]
-        rules = [Rule(value, "x", Role.DECIDED, "decision") for value in dict.fromkeys(values)]
-        title = f"how open {whole.title} is"
-        made.append(Panel(title, axis, Axis(f"share of {what}", low=0.0), (bars, *rules)))
-    return tuple(made)
+    panels = []
+    for index in info.relevant[:MAX_MARGINALS]:
+        whole, values = info.parameters[index], info.chosen[:, index]
+        axis, kept, edges = shown_bins(whole, info.edges[index], info.shares[index])
+        if len(kept) < len(whole.names):  # of many options some are shown
+            values = option_places(values, kept.tolist())
+        bars = Bars(edges, info.shares[index][kept], Role.SPREAD, "best for a posterior sample")
+        own = dict.fromkeys(values[np.isfinite(values)].tolist())
+        rules = [Rule(value, "x", Role.DECIDED, "decision") for value in own]
+        panels.append(Panel(f"how open {whole.title} is", axis, Axis(f"share of {what}", low=0.0), (bars, *rules)))
+    return tuple(panels)
 
 
 def _table(info: ChosenInfo) -> Table:
-    columns = ("", *(axis.title for axis in info.parameters), "mean", "sd", *(("target",) if info.targets else ()))
-    rows = []
-    for place, design in enumerate(info.chosen.tolist()):
-        values = [cell(axis, value) for axis, value in zip(info.parameters, design, strict=True)]
-        mean, sd = float(info.mean[place]), float(info.sd[place])
-        known = [rounded(each, known_digits(sd, mean)) for each in (mean, sd)]
-        target = [short(info.targets[place])] if info.targets else []
-        rows.append((info.labels[place], *values, *known, *target))
-    return Table("the chosen designs", columns, tuple(rows))
+    digits = [known_digits(sd, mean) for mean, sd in zip(info.mean.tolist(), info.sd.tolist(), strict=True)]
+    more = {name: list(map(rounded, each.tolist(), digits)) for name, each in (("mean", info.mean), ("sd", info.sd))}
+    more |= {"target": list(map(short, info.targets))} if info.targets else {}
+    return design_table("the chosen designs", info.parameters, info.chosen, more, info.labels)
 
 
 def _caption(info: ChosenInfo) -> str:
@@ -211,3 +226,129 @@ def _caption(info: ChosenInfo) -> str:
         f"{what}{path} The small dots are the best choice for each of {drawn} posterior samples: close together, the"
         f" decision is settled; scattered, it is open.{bars}{several}"
     )
+
+
+WIDTH = 2.0 * 1.96
+"""A 95 % interval has this many standard deviations."""
+
+
+@dataclass(frozen=True)
+class FrontInfo:
+    """The designs of the front by both outcomes, in units (k x 2), between `low` and `high` (k x 2) with 95 %.
+
+    `measured` (n x 2) are trials with their `numbers`, `reference` (2) is where the volume is counted from. `ways` says
+    which way each outcome counts. `designs` is where the front lies in the space.
+    """
+
+    titles: tuple[str, str]
+    ways: tuple[str, str]
+    values: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    labels: tuple[str, ...]
+    measured: np.ndarray
+    numbers: tuple[int, ...]
+    reference: np.ndarray
+    designs: ChosenInfo
+
+
+def is_front(scene: Scene) -> bool:
+    """Whether the decision is a front that can be drawn on paper."""
+    return isinstance(scene.decision, Pareto) and len(scene.decision.outcomes) == 2
+
+
+def front_info(scene: Scene, designs: ChosenInfo) -> FrontInfo:
+    """The front of a decision about two outcomes; `designs` are the chosen ones."""
+    decision, outcomes = scene.decision, scene.study.outcomes
+    assert isinstance(decision, Pareto)
+    names = decision.outcomes
+    chosen, columns = scene.action.to(scene.belief.X), []
+    for name in names:
+        belief = scene.whole.of(name).alone()
+        quantiles = intervals(belief, chosen)
+        rows = scene.within_bounds(np.stack([mean_and_sd(belief, chosen)[0], quantiles[0], quantiles[-1]]), name)
+        columns.append(np.exp(rows) if outcomes.is_log(name) else rows)
+    values, low, high = np.stack(columns, -1)  # k x 2 each
+    origin = decision.origin.tolist()
+    shown = {trial.number: outcomes.shown(trial) for trial in scene.in_state(State.COMPLETE)}
+    both = {n: [one.value for name in names if (one := told[name]) is not None] for n, told in shown.items()}
+    numbers = tuple(n for n, told in both.items() if len(told) == 2)
+    return FrontInfo(
+        titles=(outcomes.titles[names[0]], outcomes.titles[names[1]]),
+        ways=(decision.ways[names[0]], decision.ways[names[1]]),
+        values=values,
+        low=low,
+        high=high,
+        labels=designs.labels,
+        measured=np.array([both[n] for n in numbers], dtype=float).reshape(-1, 2),
+        numbers=numbers,
+        reference=np.array([np.exp(x) if outcomes.is_log(n) else x for n, x in zip(names, origin, strict=True)]),
+        designs=designs,
+    )
+
+
+def front_panels(info: FrontInfo) -> tuple[Panel | Table, ...]:
+    """One panel: the front in the plane of both outcomes."""
+    x, y = info.values.T
+    across, up = _whiskers(info)
+    step = _steps(info)
+    marks = (
+        Line(step[:, 0], step[:, 1], Role.DECIDED, "the front that is expected"),
+        Line(across, up, Role.UNCERTAINTY, "95 % interval"),
+        Dots(info.measured[:, 0], info.measured[:, 1], Role.DATA, "measured", texts=_texts(info)),
+        Dots(x, y, Role.DECIDED, "decision", error=bars_to(y, info.low[:, 1], info.high[:, 1]), texts=info.labels),
+        Rule(float(info.reference[0]), "x", Role.LIMIT, "reference"),
+        Rule(float(info.reference[1]), "y", Role.LIMIT, "reference"),
+    )
+    return (Panel("the front", Axis(info.titles[0]), Axis(info.titles[1]), marks),)
+
+
+def _texts(info: FrontInfo) -> tuple[str, ...]:
+    rows = zip(info.numbers, info.measured.tolist(), strict=True)
+    return tuple(f"trial {number}: {' and '.join(short(value) for value in values)}" for number, values in rows)
+
+
+def _whiskers(info: FrontInfo) -> tuple[np.ndarray, np.ndarray]:
+    """The intervals of the first outcome as one broken line: 3 k each."""
+    ends = np.stack([info.low[:, 0], info.high[:, 0], np.full(len(info.low), np.nan)], -1)
+    return ends.ravel(), np.repeat(info.values[:, 1], 3)
+
+
+def _steps(info: FrontInfo) -> np.ndarray:
+    """The border of what the front dominates, from the reference to the reference: m x 2."""
+    signs = np.array([1.0 if way == "max" else -1.0 for way in info.ways])
+    better = signs * (info.values - info.reference)
+    better = better[(better > 0).all(-1)]
+    better = better[np.lexsort((-better[:, 1], -better[:, 0]))]  # the first outcome falls, and the second has to rise
+    border, height = [], 0.0
+    for first, second in better:
+        if second > height:
+            border += [(first, height), (first, second)]
+            height = second
+    border += [(0.0, height)] if border else []
+    return signs * np.array(border, dtype=float).reshape(-1, 2) + info.reference
+
+
+def front_picture(info: FrontInfo) -> Picture:
+    """The front, and below it where its designs lie in the space."""
+    below = chosen_picture(info.designs)
+    ways = " and ".join(
+        f"{'high' if way == 'max' else 'low'} {title}" for way, title in zip(info.ways, info.titles, strict=True)
+    )
+    said = (
+        f"Stars are the {len(info.values)} designs that would be chosen now to trade off {ways}: at what is expected of"
+        " them, with bars that hold 95 % of what their outcomes may be. The line bounds what they dominate; the volume"
+        " between it and the reference (dashed) is what counts. Below, where they lie."
+    )
+    rows = (front_panels(info), *below.rows[:-1], (_front_table(info),))
+    return Picture("decided", below.title, f"{said} {below.caption}", rows)
+
+
+def _front_table(info: FrontInfo) -> Table:
+    """The designs with what is expected of both outcomes, and how sure that is."""
+    sds = (info.high - info.low) / WIDTH
+    more = {
+        title: list(map(Quantity().amount, info.values[:, k].tolist(), sds[:, k].tolist()))
+        for k, title in enumerate(info.titles)
+    }
+    return design_table("the front", info.designs.parameters, info.designs.chosen, more, info.labels)

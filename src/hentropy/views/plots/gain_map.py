@@ -21,11 +21,11 @@ from hentropy.core.beliefs import Needs
 from hentropy.core.decisions import Decision
 from hentropy.core.gain import Appraisal, Effort
 from hentropy.core.solvers.propose import AUDIT_SEED
+from hentropy.views.plots.fields import seen
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.shown_fields import seen
-from hentropy.views.plots.shown_trials import near
+from hentropy.views.plots.slice_marks import near
+from hentropy.views.plots.slices import LINE_POINTS, PLANE_POINTS, Slice, SliceFrame, slices
 from hentropy.views.plots.target import Explained, NextExperiment
-from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, SliceFrame, slices
 
 GRIDS = ((LINE_POINTS, PLANE_POINTS), (61, 31), (41, 21), (31, 15), (21, 11), (15, 9), (11, 7))
 """Points along a line and along each axis of a plane, from fine to coarse."""
@@ -48,8 +48,8 @@ DRAWN = 1_000_000
 DESCENT = 24
 """Numbers in a step of descent for each datum, and draw of a joint loss, at each point of an action."""
 
-MOST_ADDED = 96
-FEWEST_ADDED = 12
+MAX_ADDED = 96
+MIN_ADDED = 12
 """This many actions are added to the pool, by how much work they make."""
 
 APART = 1e-4
@@ -101,17 +101,29 @@ def gain_map(
     appraisal = with_contenders(known.appraisal, known.actions, numbers / fewest)
     way, exact = quick(appraisal), appraisal.applicable(1) is not None
     value = _at(way, reference)
-    affordable = numbers / numbers_of(appraisal)
-    if exact or known.target is None or alike(value, known.target, scene.found.value):
-        made = _over(scene, _finest(scene, reference, affordable), way, designs)
-        return GainMap(made, value if known.target is not None else None, relative=False)
-    views = _views(scene, reference, COARSE)
-    if _designs(views) * audited_numbers(appraisal) < 1.5 * numbers:
-        careful = audited(appraisal)
-        better = _at(careful, reference)
-        if alike(better, known.target, scene.found.value):
-            return GainMap(_over(scene, views, careful, designs), better, relative=False)
-    return _relative(_over(scene, _finest(scene, reference, affordable), way, designs), value)
+    views = _finest(scene, reference, numbers / numbers_of(appraisal))
+    relative = not (exact or known.target is None or alike(value, known.target, scene.found.value))
+    if relative:
+        coarse, careful = _views(scene, reference, COARSE), audited(appraisal)
+        if _designs(coarse) * audited_numbers(appraisal) < 1.5 * numbers:
+            better = _at(careful, reference)
+            if alike(better, known.target, scene.found.value):
+                way, value, views, relative = careful, better, coarse, False
+    gains = [_valued(way, view, scene.belief.X) for view in views]
+    top = 1.0
+    if relative:  # all slices pass through the target
+        largest = max([value, *(float(np.nanmax(each)) for each in gains)])
+        top = largest if largest > 0 else 1.0
+    made = (
+        GainSlice(**vars(view.frame()), gains=each / top, near=near(scene, view, designs))
+        for view, each in zip(views, gains, strict=True)
+    )
+    return GainMap(tuple(made), None if known.target is None else value / top, relative)
+
+
+def _valued(way: Gains, view: Slice, like: Tensor) -> np.ndarray:
+    x = view.runnable.to(like).unsqueeze(-2)
+    return view.filled(torch.cat([way(part) for part in x.split(PART)] if len(x) else [x.new_zeros(0)]))
 
 
 def quick(appraisal: Appraisal) -> Gains:
@@ -177,7 +189,7 @@ def with_contenders(appraisal: Appraisal, actions: Tensor | None, numbers: float
     if actions is None or not isinstance(search, ContinuousSearch) or appraisal.applicable(1) is not None:
         return appraisal
     now = numbers_of(appraisal) / len(search.contenders)
-    most = max(FEWEST_ADDED, min(MOST_ADDED, int(numbers / now) - len(search.contenders)))
+    most = max(MIN_ADDED, min(MAX_ADDED, int(numbers / now) - len(search.contenders)))
     far = _far_apart(search.domain.to_unit(actions), search.domain.to_unit(search.contenders), most)
     return replace(appraisal, search=replace(search, contenders=torch.cat([search.contenders, actions[far]])))
 
@@ -232,20 +244,3 @@ def _finest(scene: Scene, reference: Tensor, designs: float) -> tuple[Slice, ...
         if _designs(views) <= designs:
             break
     return views
-
-
-def _over(scene: Scene, views: Sequence[Slice], way: Gains, designs: np.ndarray) -> tuple[GainSlice, ...]:
-    return tuple(_valued(scene, view, way, designs) for view in views)
-
-
-def _relative(views: tuple[GainSlice, ...], at_target: float) -> GainMap:
-    """The map as shares of its largest gain."""
-    top = max([at_target, *(float(np.nanmax(view.gains)) for view in views)])  # all pass through the target
-    top = top if top > 0 else 1.0
-    return GainMap(tuple(replace(view, gains=view.gains / top) for view in views), at_target / top, relative=True)
-
-
-def _valued(scene: Scene, view: Slice, way: Gains, designs: np.ndarray) -> GainSlice:
-    x = view.runnable.to(scene.belief.X).unsqueeze(-2)
-    gains = torch.cat([way(part) for part in x.split(PART)] if len(x) else [x.new_zeros(0)])
-    return GainSlice(**vars(view.frame()), gains=view.filled(gains), near=near(scene, view, designs))

@@ -8,7 +8,8 @@ import torch
 from hentropy.core.beliefs import Needs
 from hentropy.core.decisions.headlines import percent
 from hentropy.core.decisions.limits import parse_limits
-from hentropy.views.plots.by_option import over_number, over_pair, panel_axes, titled
+from hentropy.studies.records.numbers import counted
+from hentropy.views.plots.fields import in_words
 from hentropy.views.plots.marks import (
     DEVIATION,
     Axis,
@@ -20,14 +21,20 @@ from hentropy.views.plots.marks import (
     Picture,
     Role,
     Rule,
-    Table,
+    finite_range,
     in_rows,
 )
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.shown_fields import in_words
-from hentropy.views.plots.shown_trials import ROLES, ShownTrials, near, place_dots, shown_trials, value_dots
-from hentropy.views.plots.terrain import Terrain, mean_and_sd, terrain_of
-from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, slices
+from hentropy.views.plots.slice_marks import (
+    ShownTrials,
+    near,
+    over_pair,
+    panel_over,
+    posterior_marks,
+    shown_trials,
+    trial_dots,
+)
+from hentropy.views.plots.slices import LINE_POINTS, PLANE_POINTS, Slice, Terrain, mean_and_sd, slices, terrain_of
 
 PANELS_IN_A_ROW = 3
 
@@ -131,32 +138,26 @@ def _chance(scene: Scene, view: Slice) -> np.ndarray | None:
 
 def known_picture(info: KnownInfo) -> Picture:
     """Lines with bands, options with intervals; of pairs the expected value and its uncertainty."""
-    lines = [view for view in info.slices if not view.ground.is_pair]
+    lines, means = _posterior_panels(info)
     pairs = [view for view in info.slices if view.ground.is_pair]
-    values = _value_axis(info, [view for view in info.slices if not view.ground.is_plane])
-    line_panels = [_line_panel(info, view, values) for view in lines]
-    what = f"expected {info.title}"
-    mean_range = _range([view.ground.mean for view in pairs])
-    sd_range = (0.0, _range([view.ground.sd for view in pairs])[1])
-    means = [_pair(info, view, view.ground.mean, what, mean_range, values) for view in pairs]
-    sds = Axis(DEVIATION, 0.0, 1.05 * sd_range[1] or 1.0)
-    what = "uncertainty (standard deviation)"
-    spreads = [_pair(info, view, view.ground.sd, what, sd_range, sds) for view in pairs]
+    top = finite_range([view.ground.sd for view in pairs], widened=False)[1]
+    axis, what = Axis(DEVIATION, 0.0, 1.05 * top or 1.0), "uncertainty (standard deviation)"
+    spreads = [_pair(info, view, view.ground.sd, what, (0.0, top or 1.0), axis) for view in pairs]
     maps = [(means[0], spreads[0])] if len(pairs) == 1 else [tuple(row) for row in (means, spreads) if row]
-    rows, more = in_rows(line_panels, PANELS_IN_A_ROW), in_rows(_chances(info), PANELS_IN_A_ROW)
-    others = [row for other in info.others for row in _other_rows(other)]
-    return Picture("known", "What is known", _caption(info), (*rows, *maps, *others, *more))
+    others = [panels for other in info.others for panels in _posterior_panels(other)]
+    below = [row for panels in (*others, _chances(info)) for row in in_rows(panels, PANELS_IN_A_ROW)]
+    return Picture("known", "What is known", _caption(info), (*in_rows(lines, PANELS_IN_A_ROW), *maps, *below))
 
 
-def _other_rows(info: KnownInfo) -> tuple[tuple[Panel | Table, ...], ...]:
-    """What is expected of another outcome, over the same slices."""
-    flat = [view for view in info.slices if not view.ground.is_plane]
-    values, what = _value_axis(info, flat), f"expected {info.title}"
+def _posterior_panels(info: KnownInfo) -> tuple[list[Panel], list[Panel]]:
+    """What is expected of an outcome over the slices: along lines, and over pairs."""
     pairs = [view for view in info.slices if view.ground.is_pair]
-    scale = _range([view.ground.mean for view in pairs])
-    lines = [_line_panel(info, view, values) for view in info.slices if not view.ground.is_pair]
-    maps = [_pair(info, view, view.ground.mean, what, scale, values) for view in pairs]
-    return (*in_rows(lines, PANELS_IN_A_ROW), *in_rows(maps, PANELS_IN_A_ROW))
+    values, what = _value_axis(info), f"expected {info.title}"
+    scale = finite_range([view.ground.mean for view in pairs])
+    return (
+        [_line_panel(info, view, values) for view in info.slices if not view.ground.is_pair],
+        [_pair(info, view, view.ground.mean, what, scale, values) for view in pairs],
+    )
 
 
 def _chances(info: KnownInfo) -> list[Panel]:
@@ -177,54 +178,44 @@ def _chance_panel(info: KnownInfo, view: KnownSlice, chance: np.ndarray, what: s
     ground, axis_of = view.ground, Axis(what, 0.0, 1.0)
     if ground.is_pair:
         marks = (*over_pair(ground, chance, what, Role.MEAN, (0.0, 1.0)), *(_edge(info, view) if rules else ()))
-        dots = place_dots(info.trials, ground, view.near, 0.0) if ground.is_plane else ()
-        return Panel(titled(ground, what), *panel_axes(ground, axis_of), (*marks, *dots))
+        dots = _dots(info, view, 0.0) if ground.is_plane else ()
+        return panel_over(ground, what, axis_of, *marks, *dots)
     [x], [axis] = ground.grids, ground.axes
     curve: Mark = Dots(x, chance, Role.MEAN, what) if ground.has_options else Line(x, chance, Role.MEAN, what)
     return Panel(f"{what} {'by' if axis.names else 'along'} {axis.title}", axis, axis_of, (curve, *rules))
 
 
-def _limit_rules(info: KnownInfo, values: Axis) -> tuple[Rule, ...]:
-    """The limits that lie in the range of the values."""
-    low, high = values.low or 0.0, values.high or 0.0
-    return tuple(Rule(bound, "y", Role.LIMIT, "limit") for bound in info.limits if low <= bound <= high)
-
-
-def _limit_lines(info: KnownInfo, view: KnownSlice) -> tuple[Contour, ...]:
-    """Where the expected value passes a limit, on a map."""
-    ground = view.ground
-    if not ground.is_plane or ground.is_matrix:
-        return ()
-    low, high = _range([ground.mean])
-    x, y = ground.grids
-    passed = [bound for bound in info.limits if low < bound < high]
-    return tuple(Contour(x, y, ground.mean, bound, Role.LIMIT, "limit") for bound in passed)
+def _limits(info: KnownInfo, ground: Terrain, values: Axis) -> tuple[Rule | Contour, ...]:
+    """The limits that lie in the range of the values; on a map, where the expected value passes them."""
+    if not ground.is_plane:
+        low, high = values.low or 0.0, values.high or 0.0
+        return tuple(Rule(bound, "y", Role.LIMIT, "limit") for bound in info.limits if low <= bound <= high)
+    return tuple(line for bound in info.limits for line in _level_line(ground, ground.mean, bound, "limit"))
 
 
 def _edge(info: KnownInfo, view: KnownSlice) -> tuple[Contour, ...]:
-    """The edge of what may be decided on, on a map; none where the map has all or nothing of it."""
-    ground, z = view.ground, view.chance
-    if z is None or not ground.is_plane or ground.is_matrix:
+    """The edge of what may be decided on, on a map."""
+    if view.chance is None:
         return ()
-    low, high = _range([z])
-    if not low < info.at_least < high:
+    label = f"{percent(info.at_least)} succeed"
+    return _level_line(view.ground, view.chance, info.at_least, label, dashed=True)
+
+
+def _level_line(ground: Terrain, z: np.ndarray, level: float, label: str, dashed: bool = False) -> tuple[Contour, ...]:
+    """Where values over a map pass a level; none where they do not, or between options."""
+    low, high = finite_range([z], widened=False)
+    if not ground.is_plane or ground.is_matrix or not low < level < high:
         return ()
-    x, y = ground.grids
-    return (Contour(x, y, z, info.at_least, Role.LIMIT, f"{percent(info.at_least)} succeed", dashed=True),)
+    return (Contour(*ground.grids, z, level, Role.LIMIT, label, dashed),)
 
 
-def _range(values: list[np.ndarray]) -> tuple[float, float]:
-    """The smallest and the largest of all values that are there."""
-    there = np.concatenate([np.zeros(0), *(each[np.isfinite(each)] for each in values)])
-    return (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
-
-
-def _value_axis(info: KnownInfo, lines: list[KnownSlice]) -> Axis:
+def _value_axis(info: KnownInfo) -> Axis:
     """One range for the values of all lines, with the data that are drawn on them."""
+    lines = [view for view in info.slices if not view.ground.is_plane]
     errors = np.nan_to_num(info.trials.errors)
     shown = [(view.heights + side * errors)[view.near] for view in lines for side in (-1.0, 1.0)]
     known = [view.ground.mean if view.ground.is_pair else view.ground.quantiles for view in lines]
-    low, high = _range(known + shown)
+    low, high = finite_range(known + shown, widened=False)
     near = [bound for bound in info.limits if low - (high - low) <= bound <= high + (high - low)]
     low, high = min([low, *near]), max([high, *near])
     margin = 0.05 * (high - low) or 0.5
@@ -232,40 +223,34 @@ def _value_axis(info: KnownInfo, lines: list[KnownSlice]) -> Axis:
 
 
 def _line_panel(info: KnownInfo, view: KnownSlice, values: Axis) -> Panel:
-    ground = view.ground
-    [axis] = ground.axes
-    marks = (
-        *over_number(ground, ground.mean, ground.quantiles, f"expected {info.title}"),
-        *_limit_rules(info, values),
-    )
-    title = f"{'by' if axis.names else 'along'} {axis.title}" if ground.held else ""
-    return Panel(title, axis, values, (*marks, *_value_dots(info.trials, view, values.low or 0.0)))
+    [axis] = view.ground.axes
+    marks = (*posterior_marks(view.ground, f"expected {info.title}"), *_limits(info, view.ground, values))
+    title = f"{'by' if axis.names else 'along'} {axis.title}" if view.ground.held else ""
+    return Panel(title, axis, values, (*marks, *_dots(info, view, values.low or 0.0)))
 
 
-def _value_dots(trials: ShownTrials, view: KnownSlice, floor: float) -> tuple[Dots, ...]:
-    """Trials where the slice has them; what is said of each is what was measured."""
-    moved = replace(trials, values=view.heights, expected=view.expected)
-    marks = value_dots(moved, view.ground, view.near, floor)
-    there = np.isfinite(np.stack(view.ground.places(trials.fields))).all(0)
-    said = {role: trials.texts(trials.of_kind(kind) & view.near & there) for kind, role in ROLES.items()}
-    return tuple(replace(dots, texts=said[dots.role]) for dots in marks)
+def _dots(info: KnownInfo, view: KnownSlice, floor: float, places_only: bool = False) -> tuple[Dots, ...]:
+    """Trials where the slice has them: values with their errors, failed ones at the floor, pending ones as expected.
+
+    Of places alone on a map, or along a field.
+    """
+    trials = info.trials
+    if places_only or view.ground.is_plane:
+        return trial_dots(trials, view.ground, view.near, np.zeros(len(trials.kinds)))
+    heights = np.where(trials.of_kind("pending"), view.expected, view.heights)
+    heights = np.where(trials.of_kind("failed"), floor, heights)
+    return trial_dots(trials, view.ground, view.near, heights, trials.errors)
 
 
 def _pair(
     info: KnownInfo, view: KnownSlice, z: np.ndarray, label: str, scale: tuple[float, float], values: Axis
 ) -> Panel:
     """A map or matrix with the trials on it; or a line for each option, with the trials about their expected values."""
-    ground = view.ground
-    low, high = scale
-    marks = over_pair(ground, z, label, Role.MEAN, (low, high if high > low else low + 1.0))
-    if ground.is_plane or z is ground.sd:
-        dots = place_dots(info.trials, ground, view.near, 0.0)
-    else:
-        dots = _value_dots(info.trials, view, values.low or 0.0)
-    if z is not ground.sd:
-        lines = _limit_lines(info, view) if ground.is_plane else _limit_rules(info, values)
-        marks = (*marks, *lines)
-    return Panel(titled(ground, label), *panel_axes(ground, values), (*marks, *_edge(info, view), *dots))
+    marks = over_pair(view.ground, z, label, Role.MEAN, scale)
+    if z is not view.ground.sd:
+        marks = (*marks, *_limits(info, view.ground, values))
+    dots = _dots(info, view, values.low or 0.0, places_only=z is view.ground.sd)
+    return panel_over(view.ground, label, values, *marks, *_edge(info, view), *dots)
 
 
 def _caption(info: KnownInfo) -> str:
@@ -294,7 +279,7 @@ def _caption(info: KnownInfo) -> str:
         said.append("Each option has a line: the posterior mean, with its uncertainty.")
     if any(np.isnan(ground.mean).any() for ground in grounds):
         said.append("Infeasible regions are left blank.")
-    said.append(f"{measured} measured value{'' if measured == 1 else 's'}.")
+    said.append(f"{counted(measured, 'measured value')}.")
     if "pending" in trials.kinds and lines:
         said.append("Pending experiments are drawn at their expected value.")
     if "failed" in trials.kinds and lines:

@@ -12,7 +12,7 @@ from hentropy.core.decisions.base import in_belief
 from hentropy.core.decisions.normal import distribution
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import short, span
-from hentropy.views.plots.by_option import over_pair, panel_axes, titled, within
+from hentropy.views.plots.fields import in_words, seen
 from hentropy.views.plots.marks import (
     Axis,
     Bars,
@@ -29,12 +29,11 @@ from hentropy.views.plots.marks import (
     in_rows,
 )
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.shown_fields import in_words, seen
-from hentropy.views.plots.terrain import Terrain, ground_marks, terrain_of, value_axis
-from hentropy.views.plots.views import LINE_POINTS, PLANE_POINTS, Slice, slices
+from hentropy.views.plots.slice_marks import VALUE_AXIS, ground_marks, over_pair, panel_over, within
+from hentropy.views.plots.slices import LINE_POINTS, PLANE_POINTS, Slice, Terrain, slices, terrain_of
 
 ROLES = (Role.LOW, Role.MIDDLE, Role.HIGH)
-SHOWN_POINTS = 300
+MAX_POINTS = 300
 
 
 @dataclass(frozen=True)
@@ -194,7 +193,7 @@ def _line(info: LevelsInfo, view: LevelView) -> Panel:
     marks: list[Mark] = list(ground_marks(view.ground))
     marks += [Rule(threshold, "y", Role.LIMIT, "threshold") for threshold in info.thresholds]
     marks += _boundary_rules(info, view)
-    return Panel("the levels", *panel_axes(view.ground, value_axis()), tuple(marks))
+    return panel_over(view.ground, "the levels", VALUE_AXIS, *marks)
 
 
 def _is_stepped(ground: Terrain) -> bool:
@@ -216,8 +215,8 @@ def _chances_on_line(info: LevelsInfo, view: LevelView) -> Panel:
             marks.append(Dots(x, chance, role, label))
         else:
             marks.append(Line(x, chance, role, label, dashed=place % 2 == 1, dots=view.ground.listed[0]))
-    axes = panel_axes(view.ground, Axis("probability", 0.0, 1.0))
-    return Panel("how probable it is to be above", *axes, (*marks, *_boundary_rules(info, view)))
+    title, axis = "how probable it is to be above", Axis("probability", 0.0, 1.0)
+    return panel_over(view.ground, title, axis, *marks, *_boundary_rules(info, view))
 
 
 def _steps(info: LevelsInfo, view: LevelView) -> Panel:
@@ -236,7 +235,7 @@ def _map(info: LevelsInfo, view: LevelView) -> Panel:
     x, y = ground.grids
     marks: list[Mark] = [Heat(x, y, view.labels, "level", names=info.names)]
     marks += _contours(info, view)
-    if info.given and len(info.views) == 1 and len(info.points) <= SHOWN_POINTS:
+    if info.given and len(info.views) == 1 and len(info.points) <= MAX_POINTS:
         marks += _labelled(info, ground)
     return Panel("the levels", ground.axes[0], ground.axes[1], tuple(marks))
 
@@ -251,12 +250,10 @@ def _contours(info: LevelsInfo, view: LevelView) -> list[Mark]:
 
 
 def _chance_map(info: LevelsInfo, view: LevelView, level: int) -> Panel:
-    ground, chance = view.ground, Axis("probability", 0.0, 1.0)
-    marks = over_pair(ground, view.above[level], "probability", Role.MEAN, (0.0, 1.0))
+    marks = over_pair(view.ground, view.above[level], "probability", Role.MEAN, (0.0, 1.0))
     title = f"how probable it is to be above {info.levels[level]}"
-    return Panel(
-        titled(ground, title), *panel_axes(ground, chance), (*marks, *_contours(info, view)[level : level + 1])
-    )
+    contour = _contours(info, view)[level : level + 1]
+    return panel_over(view.ground, title, Axis("probability", 0.0, 1.0), *marks, *contour)
 
 
 def _own_points(info: LevelsInfo, view: LevelView) -> Panel:

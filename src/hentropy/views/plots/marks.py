@@ -225,17 +225,21 @@ def cell_edges(centres: np.ndarray, *, log: bool) -> np.ndarray:
     return np.asarray(np.exp(borders) if log else borders)
 
 
+def finite_range(values: Sequence[np.ndarray], widened: bool = True) -> tuple[float, float]:
+    """The smallest and the largest number of all, 0 and 1 where there is none; at least 1 apart where `widened`."""
+    together = np.concatenate([np.zeros(0), *map(np.ravel, values)])
+    finite = together[np.isfinite(together)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    return low, low + 1.0 if widened and not high > low else high
+
+
 def extent(panel: Panel, axis: Axis, letter: str) -> tuple[float, float]:
     """The smallest and the largest value along an axis: as it is given, or that of the marks."""
-    found = [axis.low, axis.high]
-    if axis.low is None or axis.high is None:
-        parts = [np.ravel(values) for mark in panel.marks for values in _values(mark, letter)]
-        together = np.concatenate([np.zeros(0), *parts])
-        finite = together[np.isfinite(together)]
-        ends = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-        found = [end if given is None else given for given, end in zip(found, ends, strict=True)]
-    low, high = (float(value or 0.0) for value in found)
-    return low, high
+    low, high = axis.low, axis.high
+    if low is None or high is None:
+        own = finite_range([values for mark in panel.marks for values in _values(mark, letter)], widened=False)
+        low, high = own[0] if low is None else low, own[1] if high is None else high
+    return float(low), float(high)
 
 
 def _values(mark: Mark, letter: str) -> Iterator[np.ndarray]:

@@ -1,8 +1,10 @@
 """Texts and tables as matplotlib draws them: how wide they are, in which fonts; wide tables are turned."""
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
@@ -28,12 +30,23 @@ def _drawable(letter: str) -> bool:
     return letter == "\n" or ord(letter) in _letters(_usual()) or _font_with(letter) is not None
 
 
-def families(texts: Iterable[str]) -> list[str]:
-    """The fonts that have all letters of some texts: the usual one, then others that are installed, where needed."""
-    known = _letters(_usual())
-    missing = sorted({letter for text in texts for letter in text if ord(letter) not in known and letter != "\n"})
-    others = [font for letter in missing if (font := _font_with(letter)) is not None]
+def families(part: Any) -> list[str]:
+    """The fonts that have all letters of a text, or a picture: the usual one, then others installed, where needed."""
+    letters = {letter for text in _texts(part) for letter in text if ord(letter) not in _letters(_usual())} - {"\n"}
+    others = [font for letter in sorted(letters) if (font := _font_with(letter)) is not None]
     return [FONT, *dict.fromkeys(others)]
+
+
+def _texts(part: Any) -> Iterator[str]:
+    """All texts in a picture or a part of it."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from _texts(each)
+    elif is_dataclass(part):
+        for field in fields(part):
+            yield from _texts(getattr(part, field.name))
 
 
 @lru_cache(maxsize=4096)
@@ -108,21 +121,21 @@ ROW = 0.29
 BETWEEN = 0.32
 """Inches: what lies between two columns."""
 
-LONGEST_CELL = 44
-MOST_ROWS = 24
+MAX_CELL_LENGTH = 44
+MAX_ROWS = 24
 SIZE = 10.0
 
 
 def table_width(table: Table) -> float:
     """How many inches a table is wide."""
-    cells = zip(table.columns, *table.rows[:MOST_ROWS], strict=True)
+    cells = zip(table.columns, *table.rows[:MAX_ROWS], strict=True)
     # names of columns are bold, and so a little wider
     return 0.2 + sum(max(1.1 * inches(_cut(cell), SIZE) for cell in column) + BETWEEN for column in cells)
 
 
 def table_height(table: Table) -> float:
     """How many inches a table is high, with its title."""
-    return ROW * (min(len(table.rows), MOST_ROWS + 1) + 2) + 0.2
+    return ROW * (min(len(table.rows), MAX_ROWS + 1) + 2) + 0.2
 
 
 def fitted(table: Table, room: float) -> Table:
@@ -146,9 +159,9 @@ def draw_table(axes: Axes, table: Table, height: float) -> None:
     """Draw a table on axes this many inches high."""
     axes.set_axis_off()
     axes.set_title(written(table.title), fontsize=11, loc="left", y=1.0).set_x(0.02)
-    shown = [[_spaced(cell) for cell in row] for row in table.rows[:MOST_ROWS]]
-    if len(table.rows) > MOST_ROWS:
-        shown.append([f"... {len(table.rows) - MOST_ROWS} more", *[""] * (len(table.columns) - 1)])
+    shown = [[_spaced(cell) for cell in row] for row in table.rows[:MAX_ROWS]]
+    if len(table.rows) > MAX_ROWS:
+        shown.append([f"... {len(table.rows) - MAX_ROWS} more", *[""] * (len(table.columns) - 1)])
     if not shown:
         axes.text(0.0, 1.0, "(no rows)", va="top", fontsize=10, color=GREY)
         return
@@ -181,4 +194,4 @@ def _is_number(cell: str) -> bool:
 
 
 def _cut(text: str) -> str:
-    return written(text, LONGEST_CELL)
+    return written(text, MAX_CELL_LENGTH)

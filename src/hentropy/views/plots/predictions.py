@@ -3,7 +3,9 @@
 n  trials with a result        p  those of them that the model had chosen and predicted
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
@@ -12,11 +14,12 @@ from hentropy.studies.records.numbers import counted, short, span
 from hentropy.studies.study.rules import record_sentence
 from hentropy.views.plots.marks import VALUE, Axis, Dots, Line, OutcomeTitle, Panel, Picture, Role
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.shown_trials import LABELS, ROLES, shown_trials
-from hentropy.views.plots.terrain import bars_to
+from hentropy.views.plots.slice_marks import LABELS, ROLES, bars_to, shown_trials
 
 UNPREDICTED = ("first", "attached")
 """Trials that the model did not choose."""
+
+LABELS_BY_INTERVAL = "result inside its 90 % interval", "result outside"
 
 
 @dataclass(frozen=True)
@@ -54,14 +57,16 @@ def record_info(scene: Scene) -> RecordInfo:
         for number, kind, value in zip(shown.numbers, shown.kinds, shown.values, strict=True)
         if np.isfinite(value) and number not in predicted
     ]
+    stated = [(one.prediction.centre, *one.prediction.interval) for one in found]
+    expected, low, high = scene.within_bounds(own(np.array(stated, dtype=float).reshape(-1, 3))).T
     return RecordInfo(
         other_numbers=tuple(number for number, _, _ in others),
         other_kinds=tuple(kind for _, kind, _ in others),
         other_values=np.array([value for _, _, value in others], dtype=float),
         numbers=tuple(one.number for one in found),
-        expected=scene.within_bounds(own(np.array([one.prediction.centre for one in found], dtype=float))),
-        low=scene.within_bounds(own(np.array([one.prediction.interval[0] for one in found], dtype=float))),
-        high=scene.within_bounds(own(np.array([one.prediction.interval[1] for one in found], dtype=float))),
+        expected=expected,
+        low=low,
+        high=high,
         observed=own(np.array([one.value for one in found], dtype=float)),
         errors=np.array([one.error for one in found], dtype=float),
         quantiles=np.array([one.quantile for one in found], dtype=float),
@@ -76,21 +81,42 @@ def record_picture(info: RecordInfo) -> Picture:
     return Picture("predictions", "Predictions and results", _caption(info), (tuple(panels),))
 
 
-def _results(info: RecordInfo) -> list[tuple[np.ndarray, Role, str]]:
-    chosen = (
-        (info.inside, Role.DATA, "result inside its 90 % interval"),
-        (~info.inside, Role.FAILED, "result outside"),
+def dots_by_interval(
+    x: np.ndarray,
+    y: np.ndarray,
+    inside: np.ndarray,
+    labels: tuple[str, str],
+    error: np.ndarray | None = None,
+    texts: Sequence[str] = (),
+) -> list[Dots]:
+    """Points (n) whose result lies inside its interval, and those outside; the bars of all are 2 x n."""
+    return [
+        Dots(x[own], y[own], role, label, None if error is None else error[:, own], tuple(compress(texts, own)))
+        for own, role, label in zip((inside, ~inside), (Role.DATA, Role.FAILED), labels, strict=True)
+        if own.any()
+    ]
+
+
+def predicted_against_observed(
+    title: str, ends: np.ndarray, dots: Sequence[Dots], predicted: tuple[float | None, float | None] = (None, None)
+) -> Panel:
+    """Predictions over what was observed, between two ends; on the diagonal a prediction was right."""
+    return Panel(
+        title,
+        Axis(OutcomeTitle("observed", "observed {}"), *ends.tolist()),
+        Axis(OutcomeTitle("predicted", "predicted {}"), *predicted),
+        (Line(ends, ends, Role.LIMIT, "predicted = observed", dashed=True), *dots),
     )
-    return [one for one in chosen if one[0].any()]
 
 
 def _texts(info: RecordInfo) -> tuple[str, ...]:
     spread = span([*info.observed.tolist(), *info.low.tolist(), *info.high.tolist()])
-    columns = zip(info.numbers, info.observed, info.expected, info.low, info.high, strict=True)
+    columns = (
+        [short(x, spread) for x in each.tolist()] for each in (info.observed, info.expected, info.low, info.high)
+    )
     return tuple(
-        f"trial {number}: {short(float(value), spread)}, predicted {short(float(mean), spread)}"
-        f" ({short(float(low), spread)} to {short(float(high), spread)})"
-        for number, value, mean, low, high in columns
+        f"trial {number}: {value}, predicted {mean} ({low} to {high})"
+        for number, value, mean, low, high in zip(info.numbers, *columns, strict=True)
     )
 
 
@@ -104,9 +130,7 @@ def _over_time(info: RecordInfo) -> Panel:
     if len(at):
         bars = bars_to(info.expected, info.low, info.high)
         marks.append(Dots(at, info.expected, Role.MEAN, "predicted, with its 90 % interval", error=bars))
-    for chosen, role, label in _results(info):
-        said = tuple(text for text, own in zip(texts, chosen, strict=True) if own)
-        marks.append(Dots(at[chosen], info.observed[chosen], role, label, texts=said))
+    marks += dots_by_interval(at, info.observed, info.inside, LABELS_BY_INTERVAL, texts=texts)
     return Panel("what was predicted before each result came", Axis("trial", whole=True), Axis(VALUE), tuple(marks))
 
 
@@ -114,24 +138,9 @@ def _against(info: RecordInfo) -> Panel:
     middle = np.concatenate([info.observed, info.expected])
     margin = 0.05 * float(np.ptp(middle)) or 0.5
     ends = np.array([middle.min() - margin, middle.max() + margin])
-    bars, texts = bars_to(info.expected, info.low, info.high), _texts(info)
-    dots = [
-        Dots(
-            info.observed[chosen],
-            info.expected[chosen],
-            role,
-            label,
-            error=bars[:, chosen],
-            texts=tuple(text for text, own in zip(texts, chosen, strict=True) if own),
-        )
-        for chosen, role, label in _results(info)
-    ]
-    return Panel(
-        "predicted against observed",
-        Axis(OutcomeTitle("observed", "observed {}"), *ends.tolist()),
-        Axis(OutcomeTitle("predicted", "predicted {}")),
-        (Line(ends, ends, Role.LIMIT, "predicted = observed", dashed=True), *dots),
-    )
+    bars = bars_to(info.expected, info.low, info.high)
+    dots = dots_by_interval(info.observed, info.expected, info.inside, LABELS_BY_INTERVAL, bars, _texts(info))
+    return predicted_against_observed("predicted against observed", ends, dots)
 
 
 def _caption(info: RecordInfo) -> str:

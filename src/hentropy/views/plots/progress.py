@@ -7,41 +7,24 @@ trials with smaller numbers count as told before it.) Where several were found o
 shown: the others are of less good actions. After all observations, it is what would be decided now.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from hentropy.core.decisions.headlines import known
-from hentropy.studies.records import State, Trial
+from hentropy.studies.records import State
 from hentropy.studies.records.numbers import counted, span
-from hentropy.studies.study import Study
 from hentropy.studies.study.rules import in_words_of
 from hentropy.views.plots.loss import loss_draws
 from hentropy.views.plots.marks import IN_WORDS, Axis, Band, Dots, Line, Mark, Panel, Picture, Role, Table
-from hentropy.views.plots.scene import Scene, scene_of
-from hentropy.views.plots.worth import spans_decades
+from hentropy.views.plots.scene import Scene
+from hentropy.views.plots.worth import gain_axis
 
 DRAWS = 500
-MOST_REPLAYED = 12
 
 NINETY = 3.29
 """How many standard deviations of a normal distribution lie between its 5 and 95 % quantiles."""
-
-
-@dataclass(frozen=True)
-class Replay:
-    """What was expected and true loss to decide after n observations: counts, expected, realised.
-
-    The model is refitted to the first values for each count; `errors` are those of the expected losses.
-    """
-
-    counts: np.ndarray
-    expected: np.ndarray
-    errors: np.ndarray
-    realised: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -61,7 +44,6 @@ class ProgressInfo:
     gain_counts: np.ndarray
     gains: np.ndarray
     gain_errors: np.ndarray
-    replay: Replay | None = None
     better: str = field(default="", metadata=IN_WORDS)
     """By how much the decision is expected to be better now than at first, in its words; nothing if it is not."""
 
@@ -99,62 +81,18 @@ def progress_info(scene: Scene, draws: int = DRAWS) -> ProgressInfo:
 
 def known_when_asked(scene: Scene) -> Mapping[int, int]:
     """How many observations each trial's proposal stood on, by its number."""
-    told = _first_told(scene)
-    entries = scene.study.log.entries
-    return {
-        trial.number: sum(number < trial.number and at <= entries[trial.number].asked_at for number, at in told.items())
-        for trial in scene.trials
-    }
-
-
-def _first_told(scene: Scene) -> dict[int, float]:
-    """When each trial was first told a value, by its number; corrections come later and change nothing here."""
     log = scene.study.log
+    # when each trial was first told a value; corrections come later and change nothing here
     told: dict[int, float] = {}
     for seen in scene.study.store.observations(log.record):
         # a trial that somebody else asked and told just now is not in the log yet
         if seen.state is State.COMPLETE and seen.number in log.entries:
             ended = log.entries[seen.number].ended_at  # of data that came with their values, when they came
             told.setdefault(seen.number, seen.at if ended is None else min(seen.at, ended))
-    return told
-
-
-def replayed(
-    scene: Scene, truth: Callable[[Tensor], Tensor], most: int = MOST_REPLAYED, draws: int = DRAWS
-) -> ProgressInfo:
-    """The course with what each decision would really have cost, where the true function (... x d to ...) is known.
-
-    The model is refitted, with the study's own options, to the first values told, for at most this many counts.
-    """
-    complete = _as_told(scene)
-    first = min(2, len(complete))
-    counts = np.unique(np.linspace(first, len(complete), most).round().astype(int))
-    rows = [_decided_after(scene, complete[:count], truth) for count in counts]
-    expected, errors, realised = np.array(rows).T
-    replay = Replay(counts.astype(float), expected, errors, realised)
-    return replace(progress_info(scene, draws), replay=replay)
-
-
-def _as_told(scene: Scene) -> list[Trial]:
-    """The trials with values, in the order in which these were first told."""
-    told = _first_told(scene)
-    return sorted(scene.in_state(State.COMPLETE), key=lambda trial: (told.get(trial.number, 0.0), trial.number))
-
-
-def _decided_after(scene: Scene, trials: list[Trial], truth: Callable[[Tensor], Tensor]) -> tuple[float, float, float]:
-    """Expected loss, its error and the true loss of what would have been decided after these values."""
-    kept = ("space", "decision", "seed", "first", "hyperparameters", "model", "decide_on", "failures", "at_least")
-    records = [replace(trial, number=number) for number, trial in enumerate(sorted(trials, key=lambda t: t.number))]
-    earlier = Study(**{option: scene.study.options[option] for option in kept}, records=records)
-    then = scene_of(earlier)
-    return then.found.value, then.found.std_error, true_loss(then, truth)
-
-
-@torch.no_grad()
-def true_loss(scene: Scene, truth: Callable[[Tensor], Tensor]) -> float:
-    """What would be decided costs this much under the true function."""
-    points = torch.as_tensor(scene.decision.points(scene.action), dtype=torch.float64)
-    return float(scene.decision.loss(truth(points), scene.action))
+    return {
+        trial.number: sum(n < trial.number and at <= log.entries[trial.number].asked_at for n, at in told.items())
+        for trial in scene.trials
+    }
 
 
 def progress_picture(info: ProgressInfo) -> Picture:
@@ -167,16 +105,10 @@ def progress_picture(info: ProgressInfo) -> Picture:
         marks.append(Band(ends, np.full(2, info.low), np.full(2, info.high), Role.UNCERTAINTY, label))
     marks.append(Line(info.counts, info.expected, Role.LOSS, "expected loss"))
     marks.append(Dots(info.counts, info.expected, Role.LOSS, "", error=info.errors))
-    if info.replay is not None:
-        replay = info.replay
-        marks.append(Line(replay.counts, replay.expected, Role.LOSS, "expected, computed again", dashed=True))
-        marks.append(Line(replay.counts, replay.realised, Role.TRUTH, "true loss", dots=True))
     panels: list[Panel | Table] = [Panel("expected loss of the decision", observations, Axis("loss"), tuple(marks))]
     if len(info.gains):
         gains = Dots(info.gain_counts, info.gains, Role.GAIN, "gain of a query", error=info.gain_errors)
-        log = spans_decades(info.gains)
-        gain = Axis("gain", low=None if log else 0.0, log=log)
-        panels.append(Panel("expected gain of each query", observations, gain, (gains,)))
+        panels.append(Panel("expected gain of each query", observations, gain_axis("gain", info.gains), (gains,)))
     return Picture("progress", "Progress", _caption(info), (tuple(panels),))
 
 
@@ -191,8 +123,6 @@ def _caption(info: ProgressInfo) -> str:
         said += f"; after {int(info.counts[0])} it was {known(first, spread)}"
         said += f", so that it is better by {info.better}" if info.better else ""
     more = ["A lower loss is better."]
-    if info.replay is not None:
-        more.append(f"The true loss is {known(float(info.replay.realised[-1]), spread)}.")
     if np.isfinite(info.low) and np.isfinite(info.high):
         more.append("The interval of the loss is known only for the current decision.")
     if info.errors.any() or info.gain_errors.any():

@@ -23,10 +23,10 @@ from hentropy.studies.outcomes import Calibrated
 from hentropy.studies.records import State, Trial
 from hentropy.studies.study import Study
 from hentropy.studies.study.rules import in_words_of, stands
+from hentropy.views.plots.fields import can_run, in_words, seen, varied, varying
 from hentropy.views.plots.marks import IN_WORDS
-from hentropy.views.plots.shown_fields import can_run, in_words, seen, varied, varying
 
-LOOK = Effort(replicates=2, outcomes=8, steps=8)
+ROUGH = Effort(replicates=2, outcomes=8, steps=8)
 CAREFUL = Effort(replicates=8, outcomes=32, steps=12)
 ROUNDS = 3
 AROUND = 12
@@ -115,6 +115,7 @@ def explained(study: Study, found: Entropy, belief: Belief, trials: Sequence[Tri
         value, error, exact = proposal.gain, proposal.std_error, proposal.exact
     elif asked is not None and asked.gain is not None and stands(log.values(), log[asked.number]):
         value, error, exact = asked.gain, asked.gain_error or 0.0, not asked.gain_error
+    weighed = {"costs": study.costs.are_known, "failures": State.FAILED in states and study.success is None}
     target = NextExperiment(
         design=row.cpu().numpy(),
         fields=seen(space, row),
@@ -123,7 +124,7 @@ def explained(study: Study, found: Entropy, belief: Belief, trials: Sequence[Tri
         gain=value,
         error=error,
         exact=exact,
-        weighed=_weighed(study.costs.are_known, State.FAILED in states and study.success is None),
+        weighed=" and ".join(word for word, counts in weighed.items() if counts),
         left=max(0, study.first - states.count(State.RUNNING) - states.count(State.COMPLETE)),
         first=study.first,
         ended=asked is None and study.log.stopped() is not None,
@@ -153,10 +154,6 @@ def _improved(appraisal: Appraisal, action: object) -> Appraisal:
     return replace(appraisal, search=appraisal.search.improved_by(action.to(appraisal.belief.X)[None, None]))
 
 
-def _weighed(cost: bool, failed: bool) -> str:
-    return " and ".join(word for word, counts in (("costs", cost), ("failures", failed)) if counts)
-
-
 def _next(study: Study, belief: Belief) -> Proposal | None:
     """The design that would be asked by its gain, searched as `ask` does; None where nothing is left to ask."""
     try:
@@ -177,12 +174,12 @@ def with_best_today(appraisal: Appraisal, row: Tensor | None) -> tuple[Appraisal
     if appraisal.applicable(1) is not None:
         return appraisal, None
     x = _designs_around(appraisal.space, row, appraisal.seed).to(appraisal.belief.X).unsqueeze(-2)
-    size = min(len(x), appraisal.rows(LOOK.replicates * LOOK.outcomes, 1))
+    size = min(len(x), appraisal.rows(ROUGH.replicates * ROUGH.outcomes, 1))
     actions: list[Tensor] = []
     for round_ in range(ROUNDS):
         before = appraisal.search
         for part in x.split(size):
-            audit = appraisal.audit(part, appraisal.seed + AUDIT_SEED + 17 + round_, LOOK)
+            audit = appraisal.audit(part, appraisal.seed + AUDIT_SEED + 17 + round_, ROUGH)
             appraisal = replace(appraisal, search=audit.search)
             if audit.least is not None and audit.least.actions is not audit.least.loss:
                 actions.append(audit.least.actions.flatten(0, 1))
@@ -199,9 +196,6 @@ def _designs_around(space: DesignSpace, row: Tensor | None, seed: int) -> Tensor
         return filling
     count = max(AROUND, 2 * len(fields))
     values = torch.from_numpy(seen(space, space.sample(count, seed + 6)))
-    along = [
-        varied(space, row.cpu().unsqueeze(0), {index: values[place : place + 1, index]})
-        for place, index in enumerate(fields[place % len(fields)] for place in range(count))
-    ]
-    others = torch.cat(along)
+    own = [fields[place % len(fields)] for place in range(count)]
+    others = torch.cat([varied(space, row.cpu()[None], {i: values[k : k + 1, i]}) for k, i in enumerate(own)])
     return torch.cat([row.unsqueeze(0), others[can_run(space, others)].to(row), filling.to(row)])

@@ -5,12 +5,26 @@ the same without colour. Greys are of middle lightness: they show on white and o
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from scipy.ndimage import distance_transform_edt
 
-from hentropy.views.plots.marks import Band, Bars, Contour, Dots, Heat, Line, Mark, Panel, Picture, Role, Rule
+from hentropy.views.plots.marks import (
+    Band,
+    Bars,
+    Contour,
+    Dots,
+    Heat,
+    Line,
+    Mark,
+    Panel,
+    Picture,
+    Role,
+    Rule,
+    finite_range,
+)
 
 BLUE, SKY, GREEN = "#0072b2", "#56b4e9", "#009e73"
 ORANGE, VERMILION, PURPLE, YELLOW = "#e69f00", "#d55e00", "#cc79a7", "#f0e442"
@@ -93,7 +107,7 @@ LAYERS: dict[type, int] = {Heat: 0, Band: 5, Bars: 10, Contour: 15, Rule: 18, Li
 MANY = 40
 """From this many points on, markers let each other through and get smaller."""
 
-LEAST_SIZE = 3.5
+MIN_SIZE = 3.5
 """Points: how small markers get at most."""
 
 DASHES: dict[str, tuple[Any, str]] = {
@@ -107,11 +121,6 @@ DASHES: dict[str, tuple[Any, str]] = {
 """Dashes by the names that matplotlib and plotly have for them."""
 
 
-def look(mark: Band | Bars | Contour | Dots | Line | Rule) -> RoleStyle:
-    """How a mark looks."""
-    return LOOKS[mark.role]
-
-
 def option_colour(option: float) -> str:
     """The colour of an option by its place among those shown."""
     return OPTIONS[int(option) % len(OPTIONS)]
@@ -122,6 +131,17 @@ def stroke(role: Role) -> str:
     return GREY if role in LIGHT else LOOKS[role].colour
 
 
+def line_colour(line: Line) -> str:
+    """The colour of a line: that of its option where it is one of several."""
+    return stroke(line.role) if line.option is None else option_colour(line.option)
+
+
+def bands_below(panel: Panel, band: Band) -> int:
+    """How many bands of a panel come before one: where bands lie on each other they are darker."""
+    bands = [mark for mark in panel.marks if isinstance(mark, Band)]
+    return next(place for place, each in enumerate(bands) if each is band)  # arrays have no truth value to compare by
+
+
 Dashes = Mapping[tuple[type, Role, str], str]
 """The dashes of rules and contours by their kind, role and label."""
 
@@ -130,37 +150,30 @@ def dashes(picture: Picture) -> Dashes:
     """A dash for every rule and contour: of one role, each label has another one, the same in all panels."""
     found: dict[tuple[type, Role, str], str] = {}
     marks = [mark for row in picture.rows for panel in row if isinstance(panel, Panel) for mark in panel.marks]
-    lines = {(mark.role, mark.label): _usual_dash(mark) for mark in marks if isinstance(mark, Line)}
+    lines = {(mark.role, mark.label): dash_of(mark) for mark in marks if isinstance(mark, Line)}
     for mark in marks:
-        if not isinstance(mark, Rule | Contour) or _key(mark) in found:
+        if not isinstance(mark, Rule | Contour) or (type(mark), mark.role, mark.label) in found:
             continue
         taken = [dash for (role, label), dash in lines.items() if role is mark.role and label != mark.label]
         taken += [dash for (kind, role, _), dash in found.items() if (kind, role) == (type(mark), mark.role)]
-        free = [dash for dash in (_usual_dash(mark), *DASHES) if dash not in taken]
-        found[_key(mark)] = free[0] if free else _usual_dash(mark)
+        usual = dash_of(mark)
+        found[type(mark), mark.role, mark.label] = next((d for d in (usual, *DASHES) if d not in taken), usual)
     return found
 
 
-def _key(mark: Contour | Rule) -> tuple[type, Role, str]:
-    return type(mark), mark.role, mark.label
-
-
-def _usual_dash(mark: Line | Contour | Rule) -> str:
+def dash_of(mark: Line | Contour | Rule, given: Dashes = MappingProxyType({})) -> str:
+    """The dash of a line: that of its role, or dashed where the mark says so; of rules and contours, as given."""
     if isinstance(mark, Line) and mark.option is not None:
         return list(DASHES)[mark.option % len(DASHES)]
-    usual = look(mark).dash
-    return "dashed" if mark.dashed and usual == "solid" else usual
-
-
-def dash_of(mark: Line | Contour | Rule, given: Dashes) -> str:
-    """The dash of a line: that of its role, or dashed where the mark says so; of rules and contours, as given."""
-    return _usual_dash(mark) if isinstance(mark, Line) else given.get(_key(mark), _usual_dash(mark))
+    usual = LOOKS[mark.role].dash
+    usual = "dashed" if mark.dashed and usual == "solid" else usual
+    return usual if isinstance(mark, Line) else given.get((type(mark), mark.role, mark.label), usual)
 
 
 def marker_size(dots: Dots) -> float:
     """The size of markers in points: many are smaller, so that what is under them can be seen."""
-    usual, count = look(dots).size, max(len(dots.x), 1)
-    return usual if count <= MANY else max(min(usual, LEAST_SIZE), usual * float((MANY / count) ** 0.5))
+    usual, count = LOOKS[dots.role].size, max(len(dots.x), 1)
+    return usual if count <= MANY else max(min(usual, MIN_SIZE), usual * float((MANY / count) ** 0.5))
 
 
 def abbreviated(name: str, longest: int) -> str:
@@ -189,7 +202,7 @@ def passes(contour: Contour) -> bool:
 
 def place_of(mark: Mark) -> int:
     """Where a mark lies among the others: of two, the one with the higher number is seen."""
-    return look(mark).order if isinstance(mark, Dots) else LAYERS[type(mark)]
+    return LOOKS[mark.role].order if isinstance(mark, Dots) else LAYERS[type(mark)]
 
 
 def from_below(marks: tuple[Mark, ...]) -> list[Mark]:
@@ -207,42 +220,36 @@ def label_colours(count: int) -> list[str]:
     return [LABELS[position % len(LABELS)] for position in range(count)]
 
 
+def scale_of(heat: Heat) -> tuple[float, float]:
+    """The ends of the scale of a map of numbers: as they are given, or those of its values."""
+    low, high = finite_range([heat.z], widened=False)
+    return low if heat.low is None else heat.low, high if heat.high is None else heat.high
+
+
 def ink_on(heat: Heat, value: float) -> str:
     """The colour of a text on a map of numbers that is read on the colour of a value: white on the dark half."""
-    finite = heat.z[np.isfinite(heat.z)]
-    low = float(finite.min()) if heat.low is None else heat.low
-    high = float(finite.max()) if heat.high is None else heat.high
+    low, high = scale_of(heat)
     return WHITE if high > low and (value - low) / (high - low) < 0.5 else BLACK
 
 
 CELL_FOOT = 0.36
 """Texts in the cells of a matrix stand so far below their middle, in cells: the middle is free for marks."""
 
-LEAST = 0.05
+MIN_DEPTH = 0.05
 """How deep an area must be for a name to be written in it, as a share of the sides of the map."""
 
 
-@dataclass(frozen=True)
-class LabelPlace:
-    """A name and where it is written."""
-
-    name: str
-    x: float
-    y: float
-
-
-def label_places(heat: Heat) -> list[LabelPlace]:
-    """For each label with an area wide enough, the place of that area that is farthest from its border."""
+def label_places(heat: Heat) -> list[tuple[str, float, float]]:
+    """For each label with an area wide enough, its name and the place of the area that is farthest from its border."""
     places = []
     cell = tuple(1.0 / length for length in heat.z.shape)
     for label, name in enumerate(heat.names):
-        if not (heat.z == label).any():
-            continue
-        inside = np.pad(heat.z == label, 1)
-        depth = np.asarray(distance_transform_edt(inside, sampling=cell))[1:-1, 1:-1]
-        # along a strip many places are as deep: the one in their middle
-        deepest = np.argwhere(depth >= 0.98 * depth.max())
-        j, i = deepest[np.abs((deepest - deepest.mean(0)) * cell).sum(1).argmin()]
-        if depth[j, i] > LEAST:
-            places.append(LabelPlace(name, float(heat.x[i]), float(heat.y[j])))
+        inside = heat.z == label
+        if inside.any():
+            depth = np.asarray(distance_transform_edt(np.pad(inside, 1), sampling=cell))[1:-1, 1:-1]
+            # along a strip many places are as deep: the one in their middle
+            deepest = np.argwhere(depth >= 0.98 * depth.max())
+            j, i = deepest[np.abs((deepest - deepest.mean(0)) * cell).sum(1).argmin()]
+            if depth[j, i] > MIN_DEPTH:
+                places.append((name, float(heat.x[i]), float(heat.y[j])))
     return places

@@ -1,29 +1,190 @@
-"""Model diagnostics: each observation predicted from the others, and how far the model takes data to reach."""
+"""Model diagnostics: each observation predicted from the others, and how far the model takes data to reach.
 
+Of a yes or no, or of a grade, whether its probabilities are to be trusted.
+
+n  results    b  groups of results with similar predictions    F  fields of a design    H  components of a belief
+"""
+
+import math
 from dataclasses import dataclass
 
 import numpy as np
+import torch
+from scipy.special import bdtr, gammaln
 
-from hentropy.core.beliefs import Gaussian, Graded, Transformed
+from hentropy.core.beliefs import Belief, Gaussian, Graded, Transformed
+from hentropy.core.beliefs.kernels import Composed, Coregional, Stationary
+from hentropy.core.decisions.headlines import probable
 from hentropy.core.models.families import carried, doubted, leave_one_out
+from hentropy.core.models.success import chances_left_out
 from hentropy.core.models.warping import Warped
+from hentropy.core.spaces import Choice, DesignSpace
 from hentropy.errors import InputError
+from hentropy.studies.records.numbers import counted
 from hentropy.studies.study.rules import doubt_sentence
+from hentropy.views.plots.fields import owner, relevance, varying
 from hentropy.views.plots.marks import Axis, Dots, Line, OutcomeTitle, Panel, Picture, Role, Rule
-from hentropy.views.plots.relevance import length_scales, relevance
-from hentropy.views.plots.reliability import ReliabilityInfo, reliability_info, reliability_picture
+from hentropy.views.plots.predictions import dots_by_interval, predicted_against_observed
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.shown_fields import owner, varying
-from hentropy.views.plots.terrain import SHARES, bars_to
+from hentropy.views.plots.slice_marks import bars_to, shown_trials
+from hentropy.views.plots.slices import QUANTILES
 
-FEW = 4
-"""Below this many observations leaving one out says next to nothing about a model."""
+MIN_RESULTS, MIN_PROBABLE = 4, 8
+"""Below so many results, leaving one out says next to nothing about a model of numbers, or of probabilities."""
 
 IDLE = 0.02
 """A parameter along which the expected value changes less than this share of all its variation hardly matters."""
 
 RARE = 0.05
 """Counts that a model that is right would show more rarely than this speak against it."""
+
+GROUPS = 5
+"""Results with a probability are gathered in this many groups."""
+
+Z = 1.96
+"""Standard deviations about the mean within which 95 % of normal values lie."""
+
+
+@dataclass(frozen=True)
+class ReachInfo:
+    """Length scales as shares of each field's range (F): median, smallest and largest over the mixture."""
+
+    median: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    components: int
+
+
+def weighted_median(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The median of each column of values (H x F) by the weights of the rows (H): F."""
+    order = np.argsort(values, axis=0)
+    middle = np.argmax(np.cumsum(weights[order], axis=0) >= 0.5 - 1e-12, axis=0)
+    return np.asarray(np.take_along_axis(values, np.take_along_axis(order, middle[None], 0), 0)[0])
+
+
+def length_scales(belief: Belief, space: DesignSpace) -> ReachInfo | None:
+    """Each field's length scale as a share of its range (on a log scale where it is logarithmic).
+
+    The range of a choice is how far two of its options are apart (root mean square over all pairs), by their
+    descriptors too. Of several families, those without waves count: the others vary along their waves as well. None
+    where the belief is no Gaussian process whose kernel has length scales along the coordinates; infinite for a field
+    that never varies.
+    """
+    belief = belief.latent if isinstance(belief, Graded | Transformed) else belief
+    if not isinstance(belief, Gaussian):
+        return None
+    correlated = isinstance(belief.kernel, Coregional)
+    kernel, weights = belief.kernel.kernel if isinstance(belief.kernel, Coregional) else belief.kernel, belief.weights
+    if isinstance(kernel, Composed):
+        alone = kernel.stationary_alone()
+        if not alone:
+            return None
+        kernel, weights = kernel.stationary.some(alone), weights[alone] / weights[alone].sum()
+    if not isinstance(kernel, Stationary):
+        return None
+    own = kernel.lengthscale
+    # of correlated outcomes, which one it is follows the coordinates
+    ends = belief.frame.transform(space.bounds.to(belief.X))[:, : belief.inputs.shape[-1] - correlated]
+    if ends.shape[-1] != space.dim or own.shape[-1] not in (1, space.dim):
+        return None
+    own = own.expand(own.shape[0], space.dim)
+    reach = torch.zeros(len(own), len(space.fields), dtype=torch.float64)  # ranges in length scales
+    for index in range(len(space.fields)):
+        name, parameter, k = owner(space, index)
+        place = space.places[name]
+        block = parameter.coordinates()
+        if isinstance(parameter, Choice) and block is not None:
+            rows = space.bounds[:1].repeat(len(parameter.options), 1)
+            rows[:, place] = parameter.encode(name, [list(parameter.options)])
+            scaled = belief.frame.transform(rows.to(belief.X))[:, place] / own[:, None, place]  # H x m x width
+            # twice the variance of the options is the mean square of all differences, those to themselves included
+            m = len(parameter.options)
+            reach[:, index] = (2.0 * scaled.var(1, correction=0).sum(-1) * m / (m - 1)).sqrt().cpu()
+        elif block is not None:
+            width = (ends[1] - ends[0]).abs()[place.start + k]
+            reach[:, index] = (width / own[:, place.start + k]).cpu()
+    shares = (1.0 / reach).detach().numpy()
+    median = weighted_median(shares, weights.detach().cpu().numpy())
+    return ReachInfo(median, shares.min(0), shares.max(0), len(weights))
+
+
+@dataclass(frozen=True)
+class ReliabilityInfo:
+    """Results (n, 1 where it was so and else 0), and how probable each was by all others (n).
+
+    Groups have a mean prediction (b), the share in which it was so (b), and between which shares that may lie (2 x b).
+    `off` is by how many standard deviations more came true than were expected.
+    """
+
+    event: str
+    numbers: tuple[int, ...]
+    predicted: np.ndarray
+    happened: np.ndarray
+    group_predicted: np.ndarray
+    group_share: np.ndarray
+    group_bounds: np.ndarray
+    off: float
+
+
+def reliability_info(scene: Scene) -> ReliabilityInfo:
+    """Each result left out in turn, with the hyperparameters of all of them."""
+    belief = scene.belief
+    assert isinstance(belief, Graded)
+    trials = shown_trials(scene)
+    told = np.isfinite(trials.values)
+    happened = trials.values[told]
+    predicted = chances_left_out(belief, torch.from_numpy(happened)).cpu().numpy()
+    groups = np.array_split(np.argsort(predicted, kind="stable"), min(GROUPS, max(1, len(predicted) // 3)))
+    shares = np.array([happened[own].mean() for own in groups])
+    sizes = np.array([len(own) for own in groups])
+    spread = math.sqrt(float((predicted * (1.0 - predicted)).sum())) or 1.0
+    return ReliabilityInfo(
+        event=scene.study.outcomes.quantities[scene.outcome].event,
+        numbers=tuple(number for number, there in zip(trials.numbers, told, strict=True) if there),
+        predicted=predicted,
+        happened=happened,
+        group_predicted=np.array([predicted[own].mean() for own in groups]),
+        group_share=shares,
+        group_bounds=wilson(shares, sizes),
+        off=float((happened - predicted).sum()) / spread,
+    )
+
+
+def wilson(shares: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Between which probabilities shares (b) of this many results (b) leave the true one, with 95 %: 2 x b."""
+    total = sizes + Z**2
+    middle = (shares * sizes + Z**2 / 2) / total
+    half = Z * np.sqrt(shares * (1.0 - shares) * sizes + Z**2 / 4) / total
+    return np.stack([middle - half, middle + half])
+
+
+def reliability_picture(info: ReliabilityInfo) -> Picture:
+    """How often it was so against how probable it was; on the diagonal a model is calibrated."""
+    ends = np.array([0.0, 1.0])
+    bars = bars_to(info.group_share, *info.group_bounds)
+    texts = tuple(f"trial {n}: {probable(float(p))}" for n, p in zip(info.numbers, info.predicted, strict=True))
+    marks = (
+        Line(ends, ends, Role.LIMIT, "calibrated", dashed=True),
+        Dots(info.predicted, info.happened, Role.DATA, "each result", texts=texts),
+        Dots(info.group_predicted, info.group_share, Role.MEAN, "share among similar ones, 95 % interval", error=bars),
+    )
+    axes = Axis(f"probability of {info.event} by the others", 0.0, 1.0), Axis(f"share with {info.event}", -0.05, 1.05)
+    panel = Panel("each result predicted from the others", *axes, marks)
+    return Picture("trust", "Model diagnostics", _reliability_caption(info), ((panel,),))
+
+
+def _reliability_caption(info: ReliabilityInfo) -> str:
+    n, expected, came = len(info.happened), float(info.predicted.sum()), int(info.happened.sum())
+    said = (
+        f"Each result is predicted from all the others (with the length scales found from all of them). Of"
+        f" {counted(n, 'result')} about {expected:.1f} were expected to be {info.event}, and {came} were."
+    )
+    if n < MIN_PROBABLE:
+        return f"{said} With so few this says next to nothing yet."
+    if abs(info.off) <= Z:
+        return f"{said} Nothing speaks against the model; a model that is right lies along the diagonal."
+    way = "more" if info.off > 0 else "fewer"
+    return f"{said} That is {way} than chance explains: take the probabilities with care."
 
 
 @dataclass(frozen=True)
@@ -45,20 +206,10 @@ class Coverage:
 
 
 @dataclass(frozen=True)
-class ReachInfo:
-    """Length scales as shares of each field's range (F): median, smallest and largest over the mixture."""
-
-    median: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    components: int
-
-
-@dataclass(frozen=True)
 class TrustInfo:
     """n observations, each as predicted from all others (n each), in the user's units.
 
-    `quantiles` (4 x n) by `SHARES` bound the 95 % and the 50 % interval of the observation, its noise included;
+    `quantiles` (4 x n) by `QUANTILES` bound the 95 % and the 50 % interval of the observation, its noise included;
     `inside50` and `inside95` say whether it lies in them. `chance` is how probable counts of both as rare
     as these, or rarer, are with a model that is right. `reach` is None for a model without length scales; `relevance`
     (F) is how much the expected value changes along each field, as a share of all its variation. `varies` says which
@@ -102,7 +253,10 @@ def predictions_info(scene: Scene) -> TrustInfo:
             f"a {type(belief).__name__} belief cannot leave an observation out; a Gaussian process can: see he.fit"
         )
     left_out = leave_one_out(belief)
-    observed, quantiles = left_out.observed.cpu().numpy(), scene.within_bounds(left_out.quantiles(SHARES).cpu().numpy())
+    observed, quantiles = (
+        left_out.observed.cpu().numpy(),
+        scene.within_bounds(left_out.quantiles(QUANTILES).cpu().numpy()),
+    )
     inside95 = (quantiles[0] <= observed) & (observed <= quantiles[3])
     inside50 = (quantiles[1] <= observed) & (observed <= quantiles[2])
     return TrustInfo(
@@ -118,7 +272,7 @@ def predictions_info(scene: Scene) -> TrustInfo:
         coverage=(coverage(inside50, 0.5), coverage(inside95, 0.95)),
         chance=joint_chance(int(inside50.sum()), int(inside95.sum()), len(observed)),
         relevance=relevance(belief, scene.space),
-        reach=_reach(scene),
+        reach=length_scales(belief, scene.space),
         families=carried(belief),
         doubted=doubted(belief).cpu().numpy(),
         doubts=doubt_sentence([one for one in study.doubts if one.outcome == scene.outcome], study.outcomes),
@@ -143,8 +297,7 @@ def _stretched(belief: Gaussian | Transformed, scene: Scene) -> dict[str, str]:
 def coverage(inside: np.ndarray, level: float) -> Coverage:
     """How many are inside (n), and how many would be by chance if the level were right."""
     n = len(inside)
-    chances = _binomial(n, level)
-    below = np.cumsum(chances)
+    below = bdtr(np.arange(n + 1), n, level)
     low = int(np.argmax(below > 0.025))  # fewer have a chance of at most 2.5 %
     high = int(np.argmax(below >= 0.975))  # more, too
     return Coverage(level, int(inside.sum()), n, low, high)
@@ -156,34 +309,13 @@ def joint_chance(half: int, most: int, n: int) -> float:
     Half of the values are expected inside the first, 45 % between the two and 5 % outside: the exact test of these
     three counts together, so that two looks at the same predictions are one judgement.
     """
-    logs = _log_factorials(n)
     inside, between = np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij")
+    inside, between = inside[inside + between <= n], between[inside + between <= n]
     outside = n - inside - between
-    kept = outside >= 0
-    inside, between, outside = inside[kept], between[kept], outside[kept]
-    ways = logs[n] - logs[inside] - logs[between] - logs[outside]
+    ways = gammaln(n + 1) - gammaln(inside + 1) - gammaln(between + 1) - gammaln(outside + 1)
     chances = ways + inside * np.log(0.5) + between * np.log(0.45) + outside * np.log(0.05)
     [own] = chances[(inside == half) & (between == most - half)]
     return float(np.exp(chances[chances <= own + 1e-9]).sum())
-
-
-def _log_factorials(n: int) -> np.ndarray:
-    """The logarithms of 0! to n!: n + 1."""
-    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
-
-
-def _binomial(n: int, share: float) -> np.ndarray:
-    """The chances of 0 to n successes: n + 1."""
-    logs, k = _log_factorials(n), np.arange(n + 1)
-    return np.asarray(np.exp(logs[n] - logs - logs[::-1] + k * np.log(share) + (n - k) * np.log1p(-share)))
-
-
-def _reach(scene: Scene) -> ReachInfo | None:
-    scales = length_scales(scene.belief, scene.space)
-    if scales is None:
-        return None
-    low, high = scales.shares.min(0), scales.shares.max(0)
-    return ReachInfo(scales.median, low, high, len(scales.weights))
 
 
 def trust_picture(info: TrustInfo | ReliabilityInfo) -> Picture:
@@ -200,23 +332,10 @@ def _predictions(info: TrustInfo) -> Panel:
     margin = 0.05 * (high - low) or 0.5
     ends = np.array([low - margin, high + margin])
     bars = bars_to(info.predicted, info.quantiles[0], info.quantiles[3])
-    dots = [
-        Dots(info.observed[chosen], info.predicted[chosen], role, label, error=bars[:, chosen])
-        for chosen, role, label in (
-            (info.inside95, Role.DATA, "inside its 95 % interval"),
-            (~info.inside95, Role.FAILED, "outside"),
-        )
-        if chosen.any()
-    ]
-    return Panel(
-        OutcomeTitle("each value predicted from the others", "each {} predicted from the others"),
-        Axis(OutcomeTitle("observed", "observed {}"), *ends.tolist()),
-        Axis(OutcomeTitle("predicted", "predicted {}"), *ends.tolist()),
-        (
-            Line(ends, ends, Role.LIMIT, "predicted = observed", dashed=True),
-            *dots,
-        ),
-    )
+    labels = "inside its 95 % interval", "outside"
+    dots = dots_by_interval(info.observed, info.predicted, info.inside95, labels, bars)
+    title = OutcomeTitle("each value predicted from the others", "each {} predicted from the others")
+    return predicted_against_observed(title, ends, dots, (float(ends[0]), float(ends[1])))
 
 
 def _scales(info: TrustInfo, reach: ReachInfo) -> Panel:
@@ -290,8 +409,8 @@ def _families(weights: dict[str, float]) -> str:
 def _judgement(info: TrustInfo, n: int) -> str:
     """What the coverage says, in words."""
     half, most = info.coverage
-    if n < FEW:
-        return f"With {n} value{'' if n == 1 else 's'} the model cannot be judged yet."
+    if n < MIN_RESULTS:
+        return f"With {counted(n, 'value')} the model cannot be judged yet."
     counts = (
         f"{most}, {half.inside} inside the 50 % one. A calibrated model would have about {_between(most)} and"
         f" {_between(half)} (95 % of the time; approximately, as the predictions share their data)."

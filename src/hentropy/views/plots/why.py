@@ -4,12 +4,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from hentropy.core.action_search import ContinuousSearch, expected_loss, prepare_search
+from hentropy.core.action_search.finite import FiniteSearch
+from hentropy.core.action_search.tuples import TupleSearch
+from hentropy.core.beliefs import Belief, Graded
 from hentropy.core.decisions.headlines import known, probable
+from hentropy.core.entropy import Entropy, entropy_of
+from hentropy.core.predictions import predict
 from hentropy.studies.records import State
 from hentropy.studies.records.numbers import short, span
-from hentropy.views.plots.by_option import over_pair, panel_axes, titled
-from hentropy.views.plots.decided import decided_panels
+from hentropy.views.plots.decided import DecidedInfo, decided_info, decided_panels
+from hentropy.views.plots.fields import by_relevance
 from hentropy.views.plots.gain_map import NUMBERS, GainSlice, gain_map
 from hentropy.views.plots.marks import (
     VALUE,
@@ -24,18 +31,38 @@ from hentropy.views.plots.marks import (
     Role,
     Table,
     extent,
+    finite_range,
     in_rows,
 )
-from hentropy.views.plots.outcomes import OutcomeInfo, outcomes
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.shown_trials import ShownTrials, place_dots, shown_trials
+from hentropy.views.plots.slice_marks import ShownTrials, over_pair, panel_over, shown_trials, trial_dots
+from hentropy.views.plots.slices import reference_design
 from hentropy.views.plots.target import NextExperiment, filling_words, gain_words
-from hentropy.views.plots.views import reference_design
 
 PANELS_IN_A_ROW = 3
 
-READ = 1e-3
+MIN_CHANGE = 1e-3
 """A change of a loss by a smaller share is not written."""
+
+SHARES = {"low": 0.1, "middle": 0.5, "high": 0.9}
+"""The outcomes shown: with these probabilities an outcome is below them."""
+
+DRAWS, POINTS, PLANE = 32, 61, 31
+"""Three panels side by side are small: fewer drawn functions and coarser grids do."""
+
+
+@dataclass(frozen=True)
+class OutcomeInfo:
+    """One outcome of the experiment: its name, its value, and what would be decided then, at which expected loss.
+
+    With `is_grade`, the name is a grade and the value how likely it is.
+    """
+
+    name: str
+    value: float
+    expected_loss: float
+    decided: DecidedInfo
+    is_grade: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,11 +105,60 @@ def why_info(scene: Scene, numbers: float = NUMBERS) -> WhyInfo:
     )
 
 
+def outcomes(scene: Scene, row: Tensor) -> tuple[OutcomeInfo, ...]:
+    """What would be decided after a low, a middle and a high outcome at a design (d), or after each grade."""
+    words, row = scene.study.outcomes.words(scene.outcome), row.to(scene.belief.X)
+    if words and isinstance(scene.belief, Graded):
+        chances = scene.belief.look_ahead(row.view(1, 1, -1)).chances[0].tolist()
+        after = [_after(scene, row, word, float(grade)) for grade, word in enumerate(words)]
+        return tuple(replace(one, value=chance, is_grade=True) for one, chance in zip(after, chances, strict=True))
+    values = predict(scene.whole, scene.outcome, row[None], tuple(SHARES.values())).quantiles[:, 0]
+    values = values.log() if scene.outcome in scene.whole.logs else values
+    return tuple(_after(scene, row, name, value) for name, value in zip(SHARES, values.tolist(), strict=True))
+
+
+@torch.no_grad()
+def _after(scene: Scene, row: Tensor, name: str, value: float) -> OutcomeInfo:
+    """What would be decided after a value at a design (d); other outcomes come as they are expected."""
+    observed = row.new_tensor([value])
+    if len(scene.whole.outcomes) > 1:
+        observed = scene.whole.expected(row[None]).clone()
+        observed[0, scene.whole.measured.index(scene.outcome)] = value
+    belief = scene.whole.condition(row[None], observed)
+    found = decided_after(scene, belief)
+    order = by_relevance(scene.belief, scene.space)  # that of today: the panels need the same axes
+    after = replace(scene, belief=belief.of(scene.outcome).alone(), whole=belief, found=found)
+    decided = decided_info(after, DRAWS, points=POINTS, plane=PLANE, order=order)
+    return OutcomeInfo(name, float(scene.within_bounds(np.array(value))), found.value, decided)
+
+
+def decided_after(scene: Scene, belief: Belief) -> Entropy:
+    """The best action once more is known, searched from today's too: never a worse one than staying with today's.
+
+    Where valuing the experiment met a better action of today, that one is tried as well. What failures cost, and which
+    designs may be decided on, is as today.
+    """
+    appraisal = scene.explained.appraisal
+    belief = belief.scores if scene.decision.by_sides else belief
+    search = prepare_search(appraisal.decision, belief, appraisal.decide_on)
+    if not isinstance(search, ContinuousSearch | FiniteSearch | TupleSearch):  # all were tried, or the best follows
+        return entropy_of(search, belief, scene.seed)
+    today = scene.action.to(belief.X)
+    other = torch.as_tensor(appraisal.search.best).to(today)
+    best = entropy_of(search.improved_by(torch.stack([today, other])[None]), belief, scene.seed)
+    if isinstance(search, FiniteSearch):  # exact: today's is no better
+        return best
+    with torch.no_grad():
+        moments = belief.moments(search.decision.points(today), search.decision.needs)
+        value = expected_loss(search.decision, moments, today, search.draws)
+    return min(best, entropy_of(replace(search, best=today, value=value), belief, scene.seed), key=lambda h: h.value)
+
+
 def why_picture(info: WhyInfo) -> Picture:
     """The gain with the experiment marked; below, what would be decided after its outcomes, side by side."""
     lines = [_panel(info, view, 0.0) for view in info.slices if not view.is_pair]
     pairs = [view for view in info.slices if view.is_pair]
-    _, top = _ends([view.gains for view in pairs])
+    _, top = finite_range([view.gains for view in pairs])
     maps = [_panel(info, view, top) for view in pairs]
     apart, _ = _apart(info)
     after = [_titled(outcome, _drawn(decided_panels(outcome.decided)), apart) for outcome in info.outcomes]
@@ -119,8 +195,8 @@ def _on_one_scale(panels: tuple[Panel | Table, ...]) -> tuple[Panel | Table, ...
     maps = [mark.z for panel in drawn for mark in panel.marks if isinstance(mark, Heat) and not mark.names]
     # the height of a panel without an upper end is that of its marks
     heights = [np.array(extent(panel, replace(panel.y, low=None), "y")) for panel in drawn if panel.y.high is None]
-    low, high = _ends(maps)
-    bottom, top = _ends(heights)
+    low, high = finite_range(maps)
+    bottom, top = finite_range(heights)
     margin = 0.05 * (top - bottom)
     # bars stand on zero, which needs no room beyond it
     below = bottom if bottom == 0.0 else bottom - margin
@@ -136,14 +212,6 @@ def _on_one_scale(panels: tuple[Panel | Table, ...]) -> tuple[Panel | Table, ...
         return replace(panel, y=y, marks=tuple(map(scaled, panel.marks)))
 
     return tuple(map(aligned, panels))
-
-
-def _ends(values: list[np.ndarray]) -> tuple[float, float]:
-    """The smallest and the largest number of all; 0 and 1 where there is none."""
-    finite = [each[np.isfinite(each)] for each in values]
-    low = min((float(each.min()) for each in finite if each.size), default=0.0)
-    high = max((float(each.max()) for each in finite if each.size), default=1.0)
-    return low, high if high > low else low + 1.0
 
 
 def _marked(target: NextExperiment) -> tuple[str, str]:
@@ -167,7 +235,7 @@ def _panel(info: WhyInfo, view: GainSlice, top: float) -> Panel:
         marks.append(Bars(np.arange(len(view.gains) + 1) - 0.5, view.gains, Role.GAIN, "gain"))
     else:
         marks.append(Line(view.grids[0], view.gains, Role.GAIN, "gain", dots=view.listed[0]))
-    marks += place_dots(info.trials, view, view.near & ~_explained(info), 0.0)
+    marks += trial_dots(info.trials, view, view.near & ~_explained(info), np.zeros(len(info.trials.kinds)))
     target = info.target
     if target is not None:
         label, text = _marked(target)
@@ -175,9 +243,8 @@ def _panel(info: WhyInfo, view: GainSlice, top: float) -> Panel:
         error = None if view.is_plane or target.exact or info.relative else np.array([target.error])
         height = np.array([info.at_target if info.relative else target.gain])
         marks.append(Dots(places[0], places[1] if view.is_plane else height, Role.PROPOSED, label, error, (text,)))
-    title = f"gain {'by' if view.axes[0].names else 'along'} {view.axes[0].title}"
-    axes = panel_axes(view, Axis(_measure(info)))
-    return Panel(titled(view, "gain") if view.is_pair or not view.held else title, *axes, (*marks,))
+    along = f"gain {'by' if view.axes[0].names else 'along'} {view.axes[0].title}"
+    return panel_over(view, "gain" if view.is_pair or not view.held else along, Axis(_measure(info)), *marks)
 
 
 def _explained(info: WhyInfo) -> np.ndarray:
@@ -235,7 +302,7 @@ def _caption(info: WhyInfo) -> str:
 def _loss_now(info: WhyInfo) -> str:
     """The expected loss with the digits that the gain can change, and no more than a person reads."""
     gain = 0.0 if info.target is None else abs(info.target.gain)
-    return known(info.expected_loss, max(gain, READ * abs(info.expected_loss)))
+    return known(info.expected_loss, max(gain, MIN_CHANGE * abs(info.expected_loss)))
 
 
 def _about_target(info: WhyInfo) -> list[str]:

@@ -124,10 +124,9 @@ def worth_picture(info: WorthInfo) -> Picture:
         left = f" ({info.left} left)" if rule.axis == "x" else ""
         marks.append(Rule(rule.at, rule.axis, Role.LIMIT, rule.words + left))
     gains = np.append(info.gains, [] if info.target is None else [info.target.gain])
-    log = spans_decades(gains, [rule.at for rule in info.rules if rule.axis == "y"])
-    vertical = Axis("expected to save (gain)", low=None if log else 0.0, log=log)
-    across = Axis("experiment", low=0.0, whole=True)
-    panel = Panel("what each experiment was worth when it was chosen", across, vertical, tuple(marks))
+    levels = [rule.at for rule in info.rules if rule.axis == "y"]
+    axes = Axis("experiment", low=0.0, whole=True), gain_axis("expected to save (gain)", gains, levels)
+    panel = Panel("what each experiment was worth when it was chosen", *axes, tuple(marks))
     return Picture("worth", "Is another experiment worth it?", sentence(info), ((panel,),))
 
 
@@ -137,10 +136,12 @@ def _label(target: NextExperiment) -> str:
     return "another one" if target.ended else "the next one" if target.is_next else "best by gain, not asked yet"
 
 
-def spans_decades(gains: np.ndarray, levels: Sequence[float] = ()) -> bool:
-    """Whether gains, and levels they are compared with, span so much that a logarithmic scale shows them better."""
+def gain_axis(title: str, gains: np.ndarray, levels: Sequence[float] = ()) -> Axis:
+    """The axis of gains and of levels they are compared with: logarithmic where they span much, else from zero."""
     values = np.concatenate([gains, levels])
-    return bool(len(gains) and values.min() > 0 and values.max() > DECADES * values.min())
+    if len(gains) and values.min() > 0 and values.max() > DECADES * values.min():
+        return Axis(title, log=True)
+    return Axis(title, low=0.0)
 
 
 def sentence(info: WorthInfo) -> str:

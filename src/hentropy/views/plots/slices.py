@@ -1,4 +1,4 @@
-"""How a space is looked at: a line, a plane, or slices through a reference design.
+"""How a space is looked at: a line, a plane, or slices through a reference design; and what is known over each.
 
 One field is a line, two are a pair. Of more fields each is varied alone, and a few pairs together, while the others are
 held at a reference design. A field that never varies (a constant column of a pool) is not looked at. Options stand side
@@ -9,42 +9,33 @@ by side in place of a line; with a number they are a line each, and two choices 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from hentropy.core.beliefs import Belief, Needs
+from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.decisions import Identify, LevelSets
 from hentropy.core.spaces import DesignSpace, Fractions
+from hentropy.views.plots import fields
 from hentropy.views.plots.marks import Axis, cell_edges
-from hentropy.views.plots.relevance import by_relevance
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.shown_fields import (
-    can_run,
-    grid_of,
-    grid_step,
-    in_words,
-    is_named,
-    owner,
-    parameter_axis,
-    seen,
-    varied,
-    varying,
-)
 
-LINE_POINTS = 101
-PLANE_POINTS = 41
-MOST_LINES = 8
+LINE_POINTS, PLANE_POINTS = 101, 41
+
+MAX_LINES = 8
 """Of many fields, this many are shown alone: the most relevant ones. As many options have lines of their own."""
 
 PAIRED = 3
 """Every two of this many most relevant fields are shown together."""
 
-MOST_OPTIONS = 20
-"""Of more options only this many are shown side by side: those that are expected to do best."""
-
 LISTED = 40
 """So few values of a number are marked one by one."""
+
+QUANTILES = (0.025, 0.25, 0.75, 0.975)
+"""The quantiles that bound the 95 % and the 50 % interval."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +82,10 @@ class SliceFrame:
 
     def places(self, values: np.ndarray) -> tuple[np.ndarray, ...]:
         """Where designs, given by all their fields (n x F), lie along the axes (n each); NaN for what is not shown."""
-        found = []
-        for index, options in zip(self.indices, self.options, strict=True):
-            own = values[:, index].astype(float)
-            at = {position: float(place) for place, position in enumerate(options)}
-            found.append(np.array([at.get(value, np.nan) for value in own.tolist()]) if options else own)
-        return tuple(found)
+        own = (values[:, index].astype(float) for index in self.indices)
+        return tuple(
+            fields.option_places(each, shown) if shown else each for each, shown in zip(own, self.options, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -122,9 +111,9 @@ class Slice:
         # "xy" over (g, h) gives h x g: the first axis runs fastest
         mesh = torch.meshgrid(*grids, indexing="xy") if len(grids) == 2 else grids
         held = reference.to(torch.float64).repeat(mesh[0].numel(), 1)
-        designs = varied(space, held, {index: each.reshape(-1) for index, each in zip(axes, mesh, strict=True)})
+        designs = fields.varied(space, held, {index: each.reshape(-1) for index, each in zip(axes, mesh, strict=True)})
         names = tuple(space.fields[index].name for index in axes)
-        return cls(space, axes, names, reference, grids, designs, can_run(space, designs))
+        return cls(space, axes, names, reference, grids, designs, fields.can_run(space, designs))
 
     @property
     def is_plane(self) -> bool:
@@ -141,50 +130,29 @@ class Slice:
         """The designs that can be run: n x d."""
         return self.designs[self.runs]
 
-    def shaped(self, values: Tensor | np.ndarray) -> np.ndarray:
-        """Values at all designs (... x g or h g) as marks take them: ... x g along a line, ... x h x g over a plane."""
-        array = values.detach().cpu().numpy() if isinstance(values, Tensor) else values
-        return array.reshape(*array.shape[:-1], *self.shape)
-
     def filled(self, values: Tensor | np.ndarray) -> np.ndarray:
         """Values at the designs that can be run (... x n), as marks take them: NaN where nothing can be run."""
-        array = values.detach().cpu().numpy() if isinstance(values, Tensor) else values
+        array = np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values)
         every = np.full((*array.shape[:-1], len(self.designs)), np.nan)
         every[..., self.runs.numpy()] = array
-        return self.shaped(every)
-
-    def seen(self, rows: Tensor) -> np.ndarray:
-        """Designs (n x d) as this slice sees them, the other fields left out: n x 1 or n x 2."""
-        return seen(self.space, rows)[:, list(self.axes)]
+        return every.reshape(*array.shape[:-1], *self.shape)
 
     def onto(self, rows: Tensor) -> Tensor:
         """Where designs (n x d) lie on the slice: the fields that vary are theirs, the others the reference's."""
-        own = torch.from_numpy(self.seen(rows))
+        own = torch.from_numpy(fields.seen(self.space, rows))
         held = self.reference.to(torch.float64).repeat(len(rows), 1)
-        return varied(self.space, held, {index: own[:, k] for k, index in enumerate(self.axes)})
+        return fields.varied(self.space, held, {index: own[:, index] for index in self.axes})
 
     def frame(self) -> SliceFrame:
         """Where the slice is drawn."""
-        fields = [self.space.fields[index] for index in self.axes]
-        options = tuple(
-            tuple(int(v) for v in grid.tolist()) if is_named(field) else ()
-            for field, grid in zip(fields, self.grids, strict=True)
-        )
-        return SliceFrame(
-            indices=self.axes,
-            names=self.names,
-            axes=tuple(_axis(self.space, index, own) for index, own in zip(self.axes, options, strict=True)),
-            grids=tuple(
-                np.arange(len(own), dtype=float) if own else grid.numpy()
-                for own, grid in zip(options, self.grids, strict=True)
-            ),
-            options=options,
-            listed=tuple(
-                bool(field.options or grid_step(self.space, index)) and len(grid) <= LISTED
-                for index, field, grid in zip(self.axes, fields, self.grids, strict=True)
-            ),
-            held=held(self.space, self),
-        )
+        options, grids, listed = [], [], []
+        for index, grid in zip(self.axes, self.grids, strict=True):
+            field = self.space.fields[index]
+            options.append(() if field.is_number else tuple(grid.long().tolist()))
+            grids.append(grid.numpy() if field.is_number else np.arange(len(grid), dtype=float))
+            listed.append(bool(field.options or fields.grid_step(self.space, index)) and len(grid) <= LISTED)
+        axes = tuple(_axis(self.space, index, own) for index, own in zip(self.axes, options, strict=True))
+        return SliceFrame(self.axes, self.names, axes, tuple(grids), tuple(options), tuple(listed), held(self))
 
 
 def _axis(space: DesignSpace, index: int, options: tuple[int, ...]) -> Axis:
@@ -192,17 +160,13 @@ def _axis(space: DesignSpace, index: int, options: tuple[int, ...]) -> Axis:
 
     Levels that are numbers have a cell each, also the first and the last.
     """
-    axis, field = parameter_axis(space, index), space.fields[index]
+    axis, field = fields.parameter_axis(space, index), space.fields[index]
     if len(field.options) > 1 and not axis.names:
         ends = cell_edges(np.array(field.options, dtype=float), log=axis.log)
         return replace(axis, low=float(ends[0]), high=float(ends[-1]))
-    if isinstance(owner(space, index)[1], Fractions):
+    if isinstance(fields.owner(space, index)[1], Fractions):
         return replace(axis, title=f"{axis.title}, the rest in proportion")
-    if not options or len(options) == len(axis.names):
-        return axis
-    names = tuple(axis.names[position] for position in options)
-    title = f"{axis.title} ({len(options)} of {len(axis.names)})"
-    return Axis(title, -0.5, len(names) - 0.5, names=names)
+    return fields.with_options(axis, options) if options else axis
 
 
 def reference_design(scene: Scene) -> Tensor:
@@ -245,67 +209,110 @@ def slices(
     The reference is a scene's `reference_design`, or the middle of a space, unless it is given. `order` names the
     fields from the most to the least relevant: by a scene's belief (`by_relevance`), unless it is given.
     """
-    space = where.space if isinstance(where, Scene) else where
+    scene, space = (where, where.space) if isinstance(where, Scene) else (None, where)
     if reference is None:
-        reference = reference_design(where) if isinstance(where, Scene) else _middle(space)
+        middle = torch.full((space.cube,), 0.5, dtype=torch.float64)
+        reference = reference_design(scene) if scene else space.project(space.from_cube(middle))
     if order is None:
-        order = by_relevance(where.belief, space) if isinstance(where, Scene) else range(len(space.fields))
-    varies = varying(space)
-    views: list[tuple[int, ...]]
-    shown = [index for index in order if index in varies] or [order[0]]
-    if len(shown) > 2:
-        leading = shown[:PAIRED]
-        pairs = [(first, second) for k, first in enumerate(leading) for second in leading[k + 1 :]]
-        views = [*((index,) for index in shown[:MOST_LINES]), *(pair for pair in pairs if not _bound(space, pair))]
-    elif len(shown) == 2 and not _bound(space, (shown[0], shown[1])):
-        views = [tuple(sorted(shown))]
-    else:
-        views = [(shown[0],)]
+        order = fields.by_relevance(scene.belief, space) if scene else range(len(space.fields))
+    shown = fields.relevant_fields(space, order)
+    pairs = [pair for pair in combinations(shown[:PAIRED], 2) if not _complementary(space, pair)]
+    lines = [(index,) for index in (shown[:MAX_LINES] if len(shown) > 2 else shown[: 0 if pairs else 1])]
     made = []
-    for view in views:
+    for view in (*lines, *(pairs if len(shown) > 2 else [tuple(sorted(pair)) for pair in pairs])):
         # a number first, and a line of it for each option
-        axes = tuple(sorted(view, key=lambda index: is_named(space.fields[index])))
-        mixed = is_named(space.fields[axes[-1]]) and not is_named(space.fields[axes[0]])
-        most = MOST_LINES if mixed else MOST_OPTIONS
-        count = plane if len(axes) == 2 else points
-        grids = tuple(_few(where, reference, index, grid_of(space, index, count), most) for index in axes)
-        made.append(Slice.over(space, reference, axes, grids))
+        axes = tuple(sorted(view, key=lambda index: not space.fields[index].is_number))
+        mixed = space.fields[axes[0]].is_number and not space.fields[axes[-1]].is_number
+        count, most = plane if len(axes) == 2 else points, MAX_LINES if mixed else fields.MAX_OPTIONS
+        grids = []
+        for index in axes:
+            grid = fields.grid_of(space, index, count)
+            many = not space.fields[index].is_number and len(grid) > most
+            grids.append(_best_options(space, scene, reference, index, grid, most) if many else grid)
+        made.append(Slice.over(space, reference, axes, tuple(grids)))
     return tuple(made)
 
 
-def _bound(space: DesignSpace, pair: tuple[int, int]) -> bool:
+def _complementary(space: DesignSpace, pair: tuple[int, int]) -> bool:
     """Whether two fields are the only parts of a whole: one says what the other is."""
-    (first, whole, _), (second, _, _) = (owner(space, index) for index in pair)
+    (first, whole, _), (second, _, _) = (fields.owner(space, index) for index in pair)
     return first == second and isinstance(whole, Fractions) and len(whole.names) == 2
 
 
-def _few(where: Scene | DesignSpace, reference: Tensor, index: int, grid: Tensor, most: int) -> Tensor:
-    """The values of a field; of many options the reference's own and those expected to do best, in their order."""
-    space = where.space if isinstance(where, Scene) else where
-    if not is_named(space.fields[index]) or len(grid) <= most:
-        return grid
+@torch.no_grad()
+def _best_options(
+    space: DesignSpace, scene: Scene | None, reference: Tensor, index: int, grid: Tensor, most: int
+) -> Tensor:
+    """Of many options the reference's own and those expected to do best, in their order."""
     rank = -grid
-    if isinstance(where, Scene):
-        rank = _expected(where, varied(space, reference.repeat(len(grid), 1), {index: grid}))
-    own = int(seen(space, reference[None])[0, index])
-    rank[own] = torch.inf
+    if scene is not None:
+        designs = fields.varied(space, reference.repeat(len(grid), 1), {index: grid})
+        rank = scene.belief.means(designs.to(scene.belief.X)).mean[0].cpu()
+    rank[int(fields.seen(space, reference[None])[0, index])] = torch.inf
     return rank.topk(most).indices.sort().values.to(grid)
 
 
-@torch.no_grad()
-def _expected(scene: Scene, designs: Tensor) -> Tensor:
-    return scene.belief.means(designs.to(scene.belief.X)).mean[0].cpu()
-
-
-def _middle(space: DesignSpace) -> Tensor:
-    return space.project(space.from_cube(torch.full((space.cube,), 0.5, dtype=torch.float64)))
-
-
-def held(space: DesignSpace, view: Slice) -> str:
+def held(view: Slice) -> str:
     """What a slice holds the other fields at, in words; empty where there are no others."""
     own = list(view.names)
     for index in view.axes:  # the other parts of a whole are not held
-        name, parameter, _ = owner(space, index)
+        name, parameter, _ = fields.owner(view.space, index)
         if isinstance(parameter, Fractions):
             own += parameter.columns(name)
-    return in_words(space, view.reference, without=tuple(own))
+    return fields.in_words(view.space, view.reference, without=tuple(own))
+
+
+@dataclass(frozen=True)
+class Terrain(SliceFrame):
+    """Mean and sd over one slice (g along a line, h x g over a pair), and its `QUANTILES` (4 x these).
+
+    NaN where nothing can be run.
+    """
+
+    mean: np.ndarray
+    sd: np.ndarray
+    quantiles: np.ndarray
+
+
+def terrains(
+    scene: Scene, points: int = LINE_POINTS, plane: int = PLANE_POINTS, order: Sequence[int] | None = None
+) -> tuple[Terrain, ...]:
+    """What is known over each slice of the space; lines come before pairs."""
+    return tuple(terrain_of(scene, view) for view in slices(scene, order=order, points=points, plane=plane))
+
+
+def terrain_of(scene: Scene, view: Slice) -> Terrain:
+    """What is known over one slice."""
+    mean, sd = mean_and_sd(scene.belief, view.runnable)
+    return Terrain(
+        **vars(view.frame()),
+        mean=view.filled(scene.within_bounds(mean)),
+        sd=view.filled(sd),
+        quantiles=view.filled(scene.within_bounds(intervals(scene.belief, view.runnable))),
+    )
+
+
+@torch.no_grad()
+def mean_and_sd(belief: Belief, designs: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of f at designs ... x d, all components together: ... each."""
+    if not len(designs):
+        return np.zeros(0), np.zeros(0)
+    mean, var = belief.moments(designs.to(belief.X), Needs.VARIANCE).total()
+    return mean.cpu().numpy(), var.clamp_min(0.0).sqrt().cpu().numpy()
+
+
+@torch.no_grad()
+def intervals(belief: Belief, designs: Tensor) -> np.ndarray:
+    """The `QUANTILES` of f at designs m x d, all components together: 4 x m."""
+    if not len(designs):
+        return np.zeros((len(QUANTILES), 0))
+    moments = belief.scores.moments(designs.to(belief.X), Needs.VARIANCE)
+    weights = moments.weights.unsqueeze(-1).expand_as(moments.mean)
+    sd = moments.variance.clamp_min(0.0).sqrt()
+    quantiles = mixture_quantiles(QUANTILES, weights, moments.mean, sd)
+    return (torch.special.ndtr(quantiles) if belief.graded else quantiles).cpu().numpy()
+
+
+def leading(grounds: Sequence[Terrain]) -> Terrain:
+    """The one that shows most where only one has room: the first pair, else the line."""
+    return next((ground for ground in grounds if ground.is_pair), grounds[0])

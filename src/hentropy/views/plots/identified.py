@@ -1,7 +1,7 @@
 """A property of f that is to be identified: the density of its maximum, or how probable each place of it is."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -12,90 +12,27 @@ from hentropy.core.decisions.max_value import log_density
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import short
-from hentropy.views.plots.by_option import side_by_side
-from hentropy.views.plots.marks import (
-    Axis,
-    Bars,
-    Dots,
-    Heat,
-    Line,
-    Panel,
-    Picture,
-    Role,
-    Rule,
-    Table,
-    cell_edges,
-    in_rows,
+from hentropy.views.plots.fields import (
+    bin_edges,
+    by_relevance,
+    design_table,
+    field_axes,
+    grid_of,
+    option_places,
+    relevant_fields,
+    seen,
+    shares,
+    shown_bins,
 )
-from hentropy.views.plots.relevance import by_relevance
+from hentropy.views.plots.marks import Axis, Bars, Dots, Heat, Line, Panel, Picture, Role, Rule, Table, in_rows
 from hentropy.views.plots.scene import Scene
-from hentropy.views.plots.shown_fields import cell, grid_of, grid_step, parameter_axis, seen, varying
-from hentropy.views.plots.views import MOST_OPTIONS, PAIRED
-
-
-def bin_edges(space: DesignSpace, bins: int) -> tuple[np.ndarray, ...]:
-    """For each field the edges of bins, evenly spaced on its own scale; options and few values have a bin each."""
-    made = []
-    for index, field in enumerate(space.fields):
-        axis = parameter_axis(space, index)
-        low, high = float(axis.low or 0.0), float(axis.high or 0.0)
-        step = grid_step(space, index)
-        if axis.names:
-            made.append(np.arange(len(axis.names) + 1) - 0.5)
-        elif len(field.options) > 1 or (step and not axis.log and (high - low) / step < bins):
-            made.append(cell_edges(grid_of(space, index, bins + 1).numpy(), log=axis.log))
-        else:
-            made.append(np.geomspace(low, high, bins + 1) if axis.log else np.linspace(low, high, bins + 1))
-    return tuple(made)
-
-
-def bars_at(axis: Axis, edges: np.ndarray, heights: np.ndarray, role: Role, label: str) -> tuple[Axis, Bars]:
-    """Bars between edges (n + 1), with their axis; of many names those with the highest bars, in their order."""
-    if len(axis.names) <= MOST_OPTIONS:
-        return over_bins(axis, edges), Bars(edges, heights, role, label)
-    kept = _likeliest(heights)
-    few = np.arange(MOST_OPTIONS + 1) - 0.5
-    title = f"{axis.title} ({MOST_OPTIONS} of {len(axis.names)})"
-    names = tuple(axis.names[place] for place in kept)
-    return Axis(title, few[0], few[-1], names=names), Bars(few, heights[kept], role, label)
-
-
-def over_bins(axis: Axis, edges: np.ndarray) -> Axis:
-    """The axis from the first to the last edge: the bins of whole values reach half a step beyond its ends."""
-    return replace(axis, low=float(edges[0]), high=float(edges[-1]))
-
-
-def bin_centres(space: DesignSpace, index: int, edges: np.ndarray) -> np.ndarray:
-    """The value of each bin (b) of a field: its own where each has a bin, else the middle on the field's scale."""
-    field = space.fields[index]
-    values = grid_of(space, index, len(edges))
-    if field.options and len(values) == len(edges) - 1:
-        return values.numpy()
-    return np.sqrt(edges[:-1] * edges[1:]) if field.log else 0.5 * (edges[:-1] + edges[1:])
-
-
-def shares(values: np.ndarray, edges: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Which share of values (n, each of weight 1 / n unless given) lies in each bin (b + 1 edges): b.
-
-    What is beyond the ends counts for the bins at the ends.
-    """
-    if not len(values):
-        return np.zeros(len(edges) - 1)
-    inside = np.clip(values, edges[0], edges[-1])
-    given = np.full(len(values), 1.0 / len(values)) if weights is None else weights
-    return np.histogram(inside, edges, weights=given)[0]
-
-
-def joint_shares(pairs: np.ndarray, edges: tuple[np.ndarray, np.ndarray], weights: np.ndarray) -> np.ndarray:
-    """The weight of pairs (n x 2) in each cell: rows along the second axis, columns along the first."""
-    across, up = (np.clip(pairs[:, i], edges[i][0], edges[i][-1]) for i in (0, 1))
-    return np.histogram2d(up, across, (edges[1], edges[0]), weights=weights)[0]
-
+from hentropy.views.plots.slice_marks import side_by_side
+from hentropy.views.plots.slices import PAIRED
 
 GRID = 201
 BINS = 20
 SHOWN = 5
-MOST_MARGINALS = 8
+MAX_MARGINALS = 8
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 ROOM = (0.16, 0.07)
 """Of the width and the height of a map, so much is taken by the text of a place."""
@@ -165,23 +102,36 @@ def places_info(scene: Scene, bins: int = BINS, order: tuple[int, ...] | None = 
     if not isinstance(decision, Identify):
         raise InputError(f"{decision!r} does not identify a place")
     order = by_relevance(scene.belief, scene.space) if order is None else order
-    varies = varying(scene.space)
-    relevant = tuple(index for index in order if index in varies) or order[:1]
-    edges, count = bin_edges(scene.space, bins), len(scene.space.fields)
+    relevant = relevant_fields(scene.space, order)
+    edges, parameters = bin_edges(scene.space, bins), field_axes(scene.space)
     designs, chances = seen(scene.space, decision.settled_points), scene.action.detach().cpu().numpy()
-    parameters = tuple(parameter_axis(scene.space, index) for index in range(count))
     # numbers across, names up: they are read along their lines
     pairs = [sorted(pair, key=lambda i: (bool(parameters[i].names), i)) for pair in combinations(relevant[:PAIRED], 2)]
     return PlacesInfo(
         parameters=parameters,
         relevant=relevant,
         edges=edges,
-        centres=tuple(bin_centres(scene.space, index, own) for index, own in enumerate(edges)),
+        centres=tuple(_bin_centres(scene.space, index, own) for index, own in enumerate(edges)),
         designs=designs,
         probabilities=chances,
-        marginals=tuple(shares(designs[:, index], edges[index], chances) for index in range(count)),
-        maps=tuple(PlaceMap(a, b, joint_shares(designs[:, [a, b]], (edges[a], edges[b]), chances)) for a, b in pairs),
+        marginals=tuple(shares(designs[:, index], own, chances) for index, own in enumerate(edges)),
+        maps=tuple(PlaceMap(a, b, _joint_shares(designs[:, [a, b]], (edges[a], edges[b]), chances)) for a, b in pairs),
     )
+
+
+def _bin_centres(space: DesignSpace, index: int, edges: np.ndarray) -> np.ndarray:
+    """The value of each bin (b) of a field: its own where each has a bin, else the middle on the field's scale."""
+    field = space.fields[index]
+    values = grid_of(space, index, len(edges))
+    if field.options and len(values) == len(edges) - 1:
+        return values.numpy()
+    return np.sqrt(edges[:-1] * edges[1:]) if field.log else 0.5 * (edges[:-1] + edges[1:])
+
+
+def _joint_shares(pairs: np.ndarray, edges: tuple[np.ndarray, np.ndarray], weights: np.ndarray) -> np.ndarray:
+    """The weight of pairs (n x 2) in each cell: rows along the second axis, columns along the first."""
+    across, up = (np.clip(pairs[:, i], edges[i][0], edges[i][-1]) for i in (0, 1))
+    return np.histogram2d(up, across, (edges[1], edges[0]), weights=weights)[0]
 
 
 def maximum_panels(info: MaximumInfo) -> tuple[Panel | Table, ...]:
@@ -216,20 +166,14 @@ def places_panels(info: PlacesInfo) -> tuple[Panel | Table, ...]:
 
 def places_picture(info: PlacesInfo) -> Picture:
     """Where f is likely to be largest."""
-    columns = (*(axis.title for axis in info.parameters), "probability")
-    rows = tuple(
-        (
-            *(cell(axis, value) for axis, value in zip(info.parameters, info.designs[i].tolist(), strict=True)),
-            f"{info.probabilities[i]:.3g}",
-        )
-        for i in info.likeliest
-    )
-    table = Table("the most probable locations", columns, rows)
+    probable = [f"{chance:.3g}" for chance in info.probabilities[info.likeliest]]
+    designs = info.designs[info.likeliest]
+    table = design_table("the most probable locations", info.parameters, designs, {"probability": probable})
     panels: tuple[Panel | Table, ...] = places_panels(info)
     more: tuple[Panel, ...] = ()
     if len(info.relevant) > 2:
         panels = tuple(_map(info, each) for each in info.maps)
-        more = tuple(_marginal(info, index) for index in info.relevant[:MOST_MARGINALS])
+        more = tuple(_marginal(info, index) for index in info.relevant[:MAX_MARGINALS])
     best = info.probabilities.max(initial=0.0)
     caption = (
         "The probability that f is largest there, summed over the candidates in each cell. The most probable of"
@@ -240,47 +184,29 @@ def places_picture(info: PlacesInfo) -> Picture:
 
 
 def _marginal(info: PlacesInfo, index: int) -> Panel:
-    edges, heights = info.edges[index], info.marginals[index]
-    axis, bars = bars_at(info.parameters[index], edges, heights, Role.DECIDED, "probability")
+    axis, kept, edges = shown_bins(info.parameters[index], info.edges[index], info.marginals[index])
+    bars = Bars(edges, info.marginals[index][kept], Role.DECIDED, "probability")
     title = f"{'by' if axis.names else 'along'} {info.parameters[index].title}" if len(info.relevant) > 1 else ""
     return Panel(title, axis, Axis("probability", low=0.0), (bars,))
 
 
 def _map(info: PlacesInfo, pair: PlaceMap) -> Panel:
-    (x, columns, across), (y, rows, up) = (_side(info, index) for index in (pair.across, pair.up))
-    heat = Heat(across, up, pair.z[np.ix_(rows, columns)], "probability", low=0.0)
-    best = info.likeliest
-    places = _along_side(info, pair.across, best, columns), _along_side(info, pair.up, best, rows)
-    at = side_by_side(x, places)
+    axes, bins, centres, places = [], [], [], []
+    for index in (pair.across, pair.up):
+        axis, kept, edges = shown_bins(info.parameters[index], info.edges[index], info.marginals[index])
+        values, few = info.designs[info.likeliest, index], len(kept) < len(info.centres[index])
+        axes.append(axis)
+        bins.append(kept)
+        centres.append(edges[:-1] + 0.5 if few else info.centres[index])
+        places.append(option_places(values, kept.tolist()) if axis.names else values)
+    (x, y), (columns, rows) = axes, bins
+    heat = Heat(*centres, pair.z[np.ix_(rows, columns)], "probability", low=0.0)
+    at = side_by_side(x, tuple(places))
     free = _apart(_along(x, at[0]), _along(y, at[1]))
-    texts = tuple(
-        f"{chance:.2g}" if alone else "" for chance, alone in zip(info.probabilities[best], free, strict=True)
-    )
+    chances = info.probabilities[info.likeliest]
+    texts = tuple(f"{chance:.2g}" if alone else "" for chance, alone in zip(chances, free, strict=True))
     dots = Dots(at[0], at[1], Role.DECIDED, "most probable locations", texts=texts)
     return Panel("", x, y, (heat, dots))
-
-
-def _side(info: PlacesInfo, index: int) -> tuple[Axis, np.ndarray, np.ndarray]:
-    """The axis of a field on a map, its bins that are shown and their centres: of many options, the likeliest."""
-    edges, heights = info.edges[index], info.marginals[index]
-    axis, _ = bars_at(info.parameters[index], edges, heights, Role.DECIDED, "")
-    if len(axis.names) == len(info.parameters[index].names):
-        return axis, np.arange(len(heights)), info.centres[index]
-    return axis, _likeliest(heights), np.arange(MOST_OPTIONS, dtype=float)
-
-
-def _likeliest(heights: np.ndarray) -> np.ndarray:
-    """The places of the highest bars of many, in their order."""
-    return np.sort(np.argsort(-heights, kind="stable")[:MOST_OPTIONS])
-
-
-def _along_side(info: PlacesInfo, index: int, best: np.ndarray, bins: np.ndarray) -> np.ndarray:
-    """Where the likeliest designs lie along an axis of a map of which some bins are shown."""
-    values = info.designs[best, index]
-    if not info.parameters[index].names:
-        return values
-    at = {float(position): float(place) for place, position in enumerate(bins.tolist())}
-    return np.array([at.get(value, np.nan) for value in values.tolist()])
 
 
 def _along(axis: Axis, values: np.ndarray) -> np.ndarray:
