@@ -15,16 +15,15 @@ import hentropy as he
 from hentropy.errors import InputError
 from hentropy.views.plots.marks import Axis, Band, Contour, Dots, Heat, Panel, Picture, Role, Rule, Table, cell_edges
 from hentropy.views.plots.matplotlib_texts import families, fitted, inches, table_width, wrapped, written
-from hentropy.views.plots.pictures import PICTURES, picture
+from hentropy.views.plots.pictures import PICTURES
 from hentropy.views.plots.plotly_figure import figure
 from hentropy.views.plots.plotly_texts import numbers, shown
 from hentropy.views.plots.plotly_traces import Traces
-from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.theme import DASHES, LOOKS, OPTIONS, abbreviated, label_places, marker_size
 from hentropy.views.plots.with_matplotlib import draw, rendered
 from hentropy.views.plots.with_plotly import specification
 from support.pictures import HOSTILE, RATES, SHARES, checked, everything, maps
-from support.studies import DECISIONS, LINE, MIXED, PLANE, begun
+from support.studies import LINE
 
 SIGNATURES = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
@@ -253,27 +252,6 @@ def test_pictures_in_notebooks() -> None:
     made = everything()
     assert made._repr_png_().startswith(SIGNATURES[".png"])
     assert figure(made).layout.title.text == shown(HOSTILE)
-
-
-CASES = [("maximize", LINE), ("level sets", LINE), ("sequence", PLANE), ("top k", MIXED)]
-"""In full size; `test_plots_pictures` draws those of all decisions on a plane, in small."""
-
-
-@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]} in {case[1].dim}-d")
-def scene(request: pytest.FixtureRequest) -> Scene:
-    decision, space = request.param
-    study = begun(space, DECISIONS[decision], count=5)
-    study.ask()
-    return scene_of(study)
-
-
-def test_all_pictures_are_drawn_without_a_warning(scene: Scene) -> None:
-    for name in PICTURES:
-        made = picture(scene, name)
-        assert made.title
-        assert made.caption
-        checked(made)
-        assert rendered(made, dpi=30).startswith(SIGNATURES[".png"])
 
 
 def test_a_study_shows_itself() -> None:

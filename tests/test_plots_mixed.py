@@ -30,58 +30,13 @@ from hentropy.views.plots.identified import PlacesInfo
 from hentropy.views.plots.known import known_info, known_picture
 from hentropy.views.plots.levels import LevelsInfo
 from hentropy.views.plots.marks import Axis, Bars, Dots, Heat, Line, Panel, Picture, Role, Table
-from hentropy.views.plots.pictures import PICTURES, as_plain
 from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.slice_marks import shown_trials, side_by_side, within
-from hentropy.views.plots.slices import MAX_LINES, Terrain, reference_design, slices
+from hentropy.views.plots.slices import MAX_LINES, reference_design, slices
 from hentropy.views.plots.trust import length_scales, predictions_info, trust_picture
 from hentropy.views.plots.why import why_info, why_picture
 from hentropy.views.plots.with_matplotlib import draw
-from support.pictures import PNG, checked, coarse, drawn, rough
-
-LIGANDS = ("PPh3", "XPhos", "dppf", "tri-tert-butylphosphine")
-SOLVENTS = ("THF", "dioxane", "DMF")
-BOILING = {"THF": 66.0, "dioxane": 101.0, "DMF": 153.0}
-GAIN = dict(zip(LIGANDS, (0.0, 2.0, 1.0, 0.5), strict=True))
-
-REACTION = he.Space(
-    ligand=LIGANDS,
-    temperature=he.Real(25.0, 140.0, unit="C"),
-    solvent=SOLVENTS,
-    loading=he.Levels([0.5, 1.0, 5.0], log=True, unit="mol%"),
-    where=["temperature <= boiling[solvent]"],
-    tables={"boiling": BOILING},
-)
-MIXTURE = he.Space(mortar=he.Fractions(["sand", "lime", "ash"], total=100.0, unit="%"), dry=he.Real(0.0, 5.0, step=0.5))
-TABLE = he.Pool(
-    [[f"S{k:02d}", SOLVENTS[k % 3], 0.1 * k, 20.0 + 7 * (k % 5), f"remark {k}"] for k in range(24)],
-    names=["sample", "solvent", "ratio", "age", "remark"],
-    id="sample",
-    ignore=["remark"],
-)
-SPACES: dict[str, DesignSpace] = {
-    "reaction": REACTION,
-    "two choices": he.Space(ligand=LIGANDS, solvent=SOLVENTS),
-    "a choice and a number": he.Space(ligand=LIGANDS, t=he.Real(0.1, 10.0, log=True)),
-    "named levels": he.Space(grade=he.Levels(["coarse", "medium", "fine"])),
-    "levels and a choice": he.Space(
-        wet=[False, True], grade=he.Levels(["coarse", "medium", "fine"]), n=he.Levels([1, 4])
-    ),
-    "parts": MIXTURE,
-    "table": TABLE,
-    "one option": he.Space(only=["this"], t=he.Real(0.0, 1.0), ligand=LIGANDS),
-}
-
-
-def value(params: dict[str, Any]) -> float:
-    """Smooth in numbers, different for options, and the same however often it is asked."""
-    total = 0.0
-    for name, own in params.items():
-        if name == "ligand":
-            total += GAIN[own]
-        elif name not in ("sample", "remark"):
-            total += 0.4 * len(own) if isinstance(own, str) else math.sin(0.05 * float(own))
-    return total
+from support.pictures import BOILING, LIGANDS, MIXTURE, REACTION, SOLVENTS, SPACES, TABLE, checked, coarse, value
 
 
 def made(space: DesignSpace, decision: he.Decision | None = None, count: int = 8, **options: Any) -> Scene:
@@ -479,57 +434,6 @@ def test_what_is_decided_on_is_what_is_shown() -> None:
     assert any(2 in view.ground.indices for view in known.slices)  # but it is known at both
 
 
-DECISIONS: dict[str, he.Decision] = {
-    "maximize": he.Maximize(),
-    "top k": he.TopK(2, weight=1.0, cap=0.5),
-    "level sets": he.LevelSets(1.5),
-    "k guesses": he.KGuesses(2),
-    "min max": he.MinMax(),
-    "identify argmax": he.Identify("argmax", candidates=24),
-    "identify max": he.Identify("max", candidates=24),
-    "estimate": he.Estimate(),
-    "sequence": he.Sequence([0.5, 1.5]),
-}
-
-
-@pytest.mark.parametrize("decision", DECISIONS)
-@pytest.mark.parametrize("name", SPACES)
-def test_every_decision_is_drawn_over_every_space(name: str, decision: str) -> None:
-    space = SPACES[name]
-    scene = made(space, DECISIONS[decision], count=3 if name == "named levels" else 8)
-    picture = decided_picture(decided_info(scene, draws=4, candidates=16, points=5, plane=4))
-    found = checked(picture)
-    assert drawn(picture).startswith(PNG)
-    titles = [axis.title for panel in panels(picture) for axis in (panel.x, panel.y)]
-    tables = [each for row in picture.rows for each in row if isinstance(each, Table)]
-    names = [field.name for field in space.fields if field.high > field.low]
-    if decision not in ("identify max", "estimate"):
-        assert any(title.startswith(own) for own in names for title in titles + [c for t in tables for c in t.columns])
-    ticks = [text for key, axis in found["layout"].items() if "axis" in key for text in axis.get("ticktext", [])]
-    for axis in (axis for panel in panels(picture) for axis in (panel.x, panel.y) if axis.names):
-        assert axis.names[0][:6] in {tick[:6] for tick in ticks}
-
-
-@pytest.mark.parametrize("name", SPACES)
-def test_every_picture_is_drawn_over_every_space(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rough(monkeypatch)
-    monkeypatch.setattr("hentropy.views.plots.gain_map.NUMBERS", 1e5)
-    scene = made(SPACES[name], count=3 if name == "named levels" else 8)
-    for what, (information, picture_of) in PICTURES.items():
-        info = information(scene)
-        as_plain(info)
-        picture = picture_of(info)
-        checked(picture)
-        assert drawn(picture).startswith(PNG), what
-
-
-def test_units_are_in_titles_and_words() -> None:
-    scene = made(REACTION)
-    titles = {axis.title for panel in panels(known_picture(known_info(scene))) for axis in (panel.x, panel.y)}
-    assert {"temperature (C)", "loading (mol%)"} <= titles
-    assert " C, solvent = " in in_words(REACTION, reference_design(scene))
-
-
 def test_data_from_outside_the_conditions_is_no_reference() -> None:
     study = he.Study(REACTION, he.LevelSets(1.0), seed=3, hyperparameters="map")
     for row in REACTION.sample(6, seed=5):
@@ -556,14 +460,6 @@ def test_long_and_many_names_stay_readable() -> None:
     assert all(first.x1 <= second.x0 + 1.0 for first, second in itertools.pairwise(boxes))
 
 
-def test_a_terrain_is_plain_data() -> None:
-    scene = made(REACTION)
-    ground = known_info(scene, points=3, plane=3).slices[0].ground
-    assert isinstance(ground, Terrain)
-    plain = as_plain(ground)
-    assert plain["names"] == [REACTION.fields[ground.indices[0]].name]
-
-
 def test_hovering_a_point_beside_an_option_tells_the_option() -> None:
     scene = made(SPACES["two choices"])
     found = checked(known_picture(known_info(scene)))
@@ -571,23 +467,6 @@ def test_hovering_a_point_beside_an_option_tells_the_option() -> None:
     assert "ligand: %{customdata[0]}<br>solvent: %{customdata[1]}" in dots["hovertemplate"]
     told = [(trial.params["ligand"], trial.params["solvent"]) for trial in scene.trials]
     assert sorted(map(tuple, dots["customdata"])) == sorted(told)
-
-
-def test_all_lines_lie_within_their_panels() -> None:
-    space = he.Space(ligand=LIGANDS, t=he.Real(0.0, 1.0), u=he.Real(0.0, 1.0))
-    study = he.Study(space, he.Maximize(), seed=3, hyperparameters="map")
-    for row in space.sample(24, seed=5):
-        params = space.decode(row)
-        study.attach(params, 3.0 * GAIN[params["ligand"]] + 6.0 * params["t"])
-    # the worst ligand at the worst t is worse than either is beside the best of the other
-    made_ = panels(known_picture(known_info(scene_of(study), points=9, plane=9)))
-    lines = [(panel, mark) for panel in made_ for mark in panel.marks if isinstance(mark, Line)]
-    assert any(mark.option is not None for _, mark in lines)
-    for panel, mark in lines:
-        assert panel.y.low is not None
-        assert panel.y.high is not None
-        assert np.nanmin(mark.y) >= panel.y.low
-        assert np.nanmax(mark.y) <= panel.y.high
 
 
 def test_names_beside_a_panel_have_room() -> None:

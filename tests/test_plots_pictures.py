@@ -1,8 +1,9 @@
 """Every picture of every decision in every kind of space can be made, and says only what can be drawn."""
 
+import html
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -17,18 +18,19 @@ from hentropy.errors import InputError, StudyError
 from hentropy.studies.records import State, Trial
 from hentropy.views.plots import PICTURES, Picture, as_plain, information, picture, scene_of
 from hentropy.views.plots.decided import decided_info, decided_picture
+from hentropy.views.plots.fields import varying
 from hentropy.views.plots.known import known_info, known_picture
 from hentropy.views.plots.loss import loss_info, loss_picture
-from hentropy.views.plots.marks import Axis, Panel, Role, Table
+from hentropy.views.plots.marks import Axis, Heat, Line, Panel, Role, Table
+from hentropy.views.plots.pictures import pictured
 from hentropy.views.plots.progress import progress_info, progress_picture
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.why import why_info
-from support.pictures import PNG, checked, drawn, rough
-from support.studies import LINE, MIXED, PLANE, Worst, begun, hill, measured, price, ship, study
+from support.pictures import SPACES, checked, drawn, rough, value
+from support.studies import LINE, MIXED, PLANE, Worst, begun, measured, price, ship, study
 
 DOCS = Path(__file__).parents[1] / "docs"
 POOL = he.Pool(MIXED.sample(12, seed=1), names=["x", "rate", "steps"])
-SPACES: dict[str, Any] = {"line": LINE, "plane": PLANE, "three": MIXED, "pool": POOL}
 
 
 class Robust(he.Decision):
@@ -73,6 +75,9 @@ MAKERS: dict[str, Callable[[Tensor], he.Decision]] = {
     "own list": lambda at: he.decision(lambda f, a: -f.sum(-1), actions=he.Listed(torch.stack([at[:2], at[1:]]))),
 }
 
+ALL = {"line": LINE, "plane": PLANE, "three": MIXED, "pool": POOL, **SPACES}
+"""Spaces of every kind, by name."""
+
 QUICK: dict[str, Callable[[Scene], Any]] = {
     "known": lambda scene: known_info(scene, points=7, plane=4),
     "decided": lambda scene: decided_info(scene, draws=4, candidates=12, points=7, plane=4),
@@ -84,38 +89,111 @@ QUICK: dict[str, Callable[[Scene], Any]] = {
 
 
 def asked_once(space: Any, decision: he.Decision) -> he.Study:
-    """A study that knows six values, with one experiment failed and one proposed and waited for."""
-    rows = [space.decode(row) for row in space.sample(8, seed=7)]
+    """A study that knows some values, with one experiment failed and one proposed and waited for."""
+    count = 5 if space is SPACES["named levels"] else 8
+    rows = [space.decode(row) for row in space.sample(count, seed=7)]
     trials = [
-        Trial(n, params, State.COMPLETE, measured(hill(**params)), origin="first") for n, params in enumerate(rows[:6])
+        Trial(n, params, State.COMPLETE, measured(value(params)), origin="first") for n, params in enumerate(rows[:-2])
     ]
-    trials.append(Trial(6, rows[6], State.FAILED, note="broken", origin="first"))
-    trials.append(Trial(7, rows[7], gain=0.3, gain_error=0.1, entropy=-1.0))
+    trials.append(Trial(count - 2, rows[-2], State.FAILED, note="broken", origin="first"))
+    trials.append(Trial(count - 1, rows[-1], gain=0.3, gain_error=0.1, entropy=-1.0))
     return study(space, decision, records=trials, stop=[he.Budget(9), he.GainBelow(0.01)])
 
 
-@pytest.mark.parametrize("where", SPACES)
+@pytest.mark.parametrize("where", ["plane", "pool"])
 @pytest.mark.parametrize("name", MAKERS)
-def test_every_picture_can_be_made(name: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_decision_has_all_pictures(name: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rough(monkeypatch)
-    space = SPACES[where]
-    scene = scene_of(asked_once(space, MAKERS[name](space.sample(3, seed=5))))
-    for what, (info_of, picture_of) in PICTURES.items():
-        if what == "why" and where in ("line", "three"):
-            continue  # the slowest; a plane and a pool have it
-        info = QUICK.get(what, info_of)(scene)
+    conforms(asked_once(ALL[where], MAKERS[name](ALL[where].sample(3, seed=5))), [*PICTURES])
+
+
+@pytest.mark.parametrize("where", [name for name in ALL if name not in ("plane", "pool")])
+def test_every_space_has_all_pictures(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rough(monkeypatch)
+    conforms(asked_once(ALL[where], he.Maximize()), [*PICTURES])
+
+
+KINDS = (
+    "top k",
+    "sequence",
+    "identify argmax",
+    "identify max",
+    "identify values",
+    "level sets",
+    "level sets at points",
+    "estimate everywhere",
+    "own points",
+    "own box of prices",
+    "own options",
+)
+"""A decision or two for each kind of picture, for each way of searching it."""
+
+
+@pytest.mark.parametrize("where", [name for name in ALL if name not in ("plane", "pool")])
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_decision_is_drawn_over_every_space(name: str, where: str) -> None:
+    space = ALL[where]
+    conforms(asked_once(space, MAKERS[name](space.sample(3, seed=5))), ["decided", "loss"])
+
+
+YIELD, IMPURITY, WORKS = he.Outcome(unit="%"), he.Outcome(unit="mg", log=True), he.Outcome(kind="yes/no")
+OUTCOMES: dict[str, tuple[he.Decision, dict[str, he.Outcome]]] = {
+    "unit": (he.Maximize(), {"yield": YIELD}),
+    "limit": (he.Maximize("yield", ["impurity <= 3"]), {"yield": YIELD, "impurity": IMPURITY}),
+    "logarithm": (he.Minimize(), {"impurity": IMPURITY}),
+    "yes or no": (he.Maximize(), {"works": WORKS}),
+    "front": (
+        he.Pareto(2, {"yield": "max", "impurity": "min"}, {"yield": 0.0, "impurity": 9.0}),
+        {"yield": YIELD, "impurity": IMPURITY},
+    ),
+}
+TITLES = {"yield": "yield (%)", "impurity": "ln impurity", "works": "probability of works"}
+
+
+@pytest.mark.parametrize("kind", OUTCOMES)
+def test_every_kind_of_outcome_has_all_pictures(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rough(monkeypatch)
+    decision, outcomes = OUTCOMES[kind]
+    made = he.Study(PLANE, decision, outcomes=outcomes, hyperparameters="map", first=4)
+    for row in map(PLANE.decode, PLANE.sample(8, seed=7)):
+        told = {"yield": value(row), "impurity": 1.0 + row["x"], "works": "yes" if row["x"] > 2.0 else "no"}
+        made.attach(row, {name: told[name] for name in outcomes})
+    made.ask()
+    pictures = conforms(made, [*PICTURES])
+    titles = {panel.y.title for panel in panels_of(pictures["trust"])} | {
+        mark.label for panel in panels_of(pictures["known"]) for mark in panel.marks if isinstance(mark, Heat)
+    }
+    assert any(TITLES[name] in title for name in outcomes for title in titles), titles
+
+
+def conforms(it: he.Study, names: Sequence[str]) -> dict[str, Picture]:
+    """Each picture of a study can be made, says what is so, and says the same in files and on pages."""
+    scene, made = scene_of(it), {}
+    for name in names:
+        info = QUICK.get(name, PICTURES[name][0])(scene)
         assert is_dataclass(info)
-        made = picture_of(info)
-        check(made)
-        assert made.name == what
         json.dumps(as_plain(info), allow_nan=False)
-        if where == "plane":  # every picture of every decision becomes a file; a warning would be an error
-            checked(made)
-            assert drawn(made).startswith(PNG)
+        made[name] = pictured(scene, name, info)
+        assert made[name].name == name
+        check(made[name])
+        check_both(made[name])
+    shown = [title for name in ("known", "decided") if name in made for title in titles_of(made[name])]
+    for index in varying(scene.space)[:8] if "known" in made else ():
+        title = scene.space.fields[index].title  # with its unit
+        assert any(each.startswith(title) for each in shown), title
+    return made
+
+
+def panels_of(made: Picture) -> list[Panel]:
+    return [part for row in made.rows for part in row if isinstance(part, Panel)]
+
+
+def titles_of(made: Picture) -> list[str]:
+    return [title for panel in panels_of(made) for title in (panel.title, panel.x.title, panel.y.title)]
 
 
 def check(made: Picture) -> None:
-    """Marks fit their panels: shapes agree, no panel has two maps, text is text."""
+    """Marks fit their panels: shapes agree, lines lie within, no panel has two maps, text is text."""
     assert made.title
     assert made.caption.endswith((".", "?"))
     assert not re.search(r"\b(nan|inf|None)\b", made.caption)
@@ -125,7 +203,7 @@ def check(made: Picture) -> None:
             assert all(len(row) == len(part.columns) for row in part.rows)
             assert all(isinstance(cell, str) for row in part.rows for cell in row)
             continue
-        assert sum(type(mark).__name__ == "Heat" for mark in part.marks) <= 1
+        assert sum(isinstance(mark, Heat) for mark in part.marks) <= 1
         for mark in part.marks:
             arrays = {field.name: getattr(mark, field.name) for field in fields(mark)}
             if "z" in arrays:
@@ -138,6 +216,33 @@ def check(made: Picture) -> None:
                 assert len(sizes) <= 1
             if arrays.get("texts"):
                 assert len(arrays["texts"]) == len(arrays["x"])
+            if isinstance(mark, Line) and None not in (part.y.low, part.y.high) and np.isfinite(mark.y).any():
+                assert part.y.low <= np.nanmin(mark.y) <= np.nanmax(mark.y) <= part.y.high  # type: ignore[operator]
+
+
+def check_both(made: Picture) -> None:
+    """The file and the page have the same panels, names, legend and tables."""
+    figure, page = drawn(made), checked(made)
+    panels = panels_of(made)
+    layout, parts = page["layout"], [*page["data"], *page["layout"].get("shapes", ())]
+    for position, panel in enumerate(panels, start=1):
+        own = "" if position == 1 else str(position)
+        for axis, there in ((panel.x, layout[f"xaxis{own}"]), (panel.y, layout[f"yaxis{own}"])):
+            text = html.unescape(there["title"]["text"])
+            assert text == "" or text.startswith(axis.title[:43])
+            assert not axis.names or [html.unescape(name)[:6] for name in there["ticktext"]] == [
+                name[:6] for name in axis.names
+            ]
+            assert (there["type"] == "log") == axis.log
+    named = {html.unescape(part["name"]) for part in parts if part.get("showlegend")}
+    wanted = {mark.label for panel in panels for mark in panel.marks if not isinstance(mark, Heat)} - {""}
+    assert {name[:59] for name in named} <= {label[:59] for label in wanted}
+    if figure is not None:
+        legends = [text.get_text() for part in figure.subfigs for one in part.legends for text in one.get_texts()]
+        labels = {name for panel in panels for mark in panel.marks if isinstance(mark, Heat) for name in mark.names}
+        assert {name[:59] for name in legends} - labels == {name[:59] for name in named} - labels
+    tables = [part for row in made.rows for part in row if isinstance(part, Table)]
+    assert [table["columns"] for table in layout["meta"]["tables"]] == [list(table.columns) for table in tables]
 
 
 def test_a_study_and_a_scene_give_the_same() -> None:

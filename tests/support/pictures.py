@@ -1,6 +1,7 @@
 """Pictures made by hand, with every kind of mark; and how to check, to draw and to hasten others."""
 
 import json
+import math
 import re
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -8,8 +9,12 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
+import hentropy as he
 from hentropy.core.gain import Effort
+from hentropy.core.spaces import DesignSpace
 from hentropy.views.plots.marks import (
     Axis,
     Band,
@@ -25,7 +30,7 @@ from hentropy.views.plots.marks import (
     Rule,
     Table,
 )
-from hentropy.views.plots.with_matplotlib import rendered
+from hentropy.views.plots.with_matplotlib import draw
 from hentropy.views.plots.with_plotly import specification
 
 
@@ -52,8 +57,53 @@ def rough(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"hentropy.views.plots.target.{name}", effort)
 
 
+LIGANDS = ("PPh3", "XPhos", "dppf", "tri-tert-butylphosphine")
+SOLVENTS = ("THF", "dioxane", "DMF")
+BOILING = {"THF": 66.0, "dioxane": 101.0, "DMF": 153.0}
+GAIN = dict(zip(LIGANDS, (0.0, 2.0, 1.0, 0.5), strict=True))
+
+REACTION = he.Space(
+    ligand=LIGANDS,
+    temperature=he.Real(25.0, 140.0, unit="C"),
+    solvent=SOLVENTS,
+    loading=he.Levels([0.5, 1.0, 5.0], log=True, unit="mol%"),
+    where=["temperature <= boiling[solvent]"],
+    tables={"boiling": BOILING},
+)
+MIXTURE = he.Space(mortar=he.Fractions(["sand", "lime", "ash"], total=100.0, unit="%"), dry=he.Real(0.0, 5.0, step=0.5))
+TABLE = he.Pool(
+    [[f"S{k:02d}", SOLVENTS[k % 3], 0.1 * k, 20.0 + 7 * (k % 5), f"remark {k}"] for k in range(24)],
+    names=["sample", "solvent", "ratio", "age", "remark"],
+    id="sample",
+    ignore=["remark"],
+)
+SPACES: dict[str, DesignSpace] = {
+    "reaction": REACTION,
+    "two choices": he.Space(ligand=LIGANDS, solvent=SOLVENTS),
+    "a choice and a number": he.Space(ligand=LIGANDS, t=he.Real(0.1, 10.0, log=True)),
+    "named levels": he.Space(grade=he.Levels(["coarse", "medium", "fine"])),
+    "levels and a choice": he.Space(
+        wet=[False, True], grade=he.Levels(["coarse", "medium", "fine"]), n=he.Levels([1, 4])
+    ),
+    "parts": MIXTURE,
+    "table": TABLE,
+    "one option": he.Space(only=["this"], t=he.Real(0.0, 1.0), ligand=LIGANDS),
+}
+
+
+def value(params: dict[str, Any]) -> float:
+    """Smooth in numbers, different for options, and the same however often it is asked."""
+    total = 0.0
+    for name, own in params.items():
+        if name == "ligand":
+            total += GAIN[own]
+        elif name not in ("sample", "remark"):
+            total += 0.4 * len(own) if isinstance(own, str) else math.sin(0.05 * float(own))
+    return total
+
+
 PNG = b"\x89PNG"
-FILES: dict[str, bytes] = {}
+DRAWN: set[str] = set()
 
 
 def outline(part: Any) -> Any:
@@ -69,12 +119,28 @@ def outline(part: Any) -> Any:
     return bool(np.isfinite(part)) if isinstance(part, float) else str(part)
 
 
-def drawn(made: Picture) -> bytes:
-    """The picture as a file. Many differ by their numbers only: the drawing knows no decisions, and once is enough."""
+def drawn(made: Picture) -> Figure | None:
+    """Draw the picture as a file: a warning is an error, and no text reaches beyond the paper.
+
+    Many differ by their numbers only: the drawing knows no decisions, and once is enough; then there is no figure.
+    """
     words = repr(outline(made))
-    if words not in FILES:
-        FILES[words] = rendered(made, dpi=30)
-    return FILES[words]
+    if words in DRAWN:
+        return None
+    DRAWN.add(words)
+    figure = draw(made)
+    figure.set_dpi(30)
+    figure.canvas.draw()
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and text.get_visible() and text.get_text().strip():
+            box = text.get_window_extent()
+            assert -SLACK <= box.x0 <= box.x1 <= figure.bbox.x1 + SLACK, text
+            assert -SLACK <= box.y0 <= box.y1 <= figure.bbox.y1 + SLACK, text
+    return figure
+
+
+SLACK = 2.0
+"""Pixels of a coarse picture by which a text may be off."""
 
 
 HOSTILE = "</script><script>alert(1)</script> $x$ %{x} <b>_"

@@ -41,9 +41,9 @@ def numbers(values: Sequence[float] | np.ndarray) -> list[Any]:
     """Numbers of any shape as lists, rounded to what can be seen; those that are not finite are None."""
     array = np.asarray(values, dtype=float)
     digits = _digits(array)
-    if array.ndim > 1:
-        return [[_number(value, digits) for value in row] for row in array.tolist()]
-    return [_number(value, digits) for value in array.tolist()]
+    rounded = [_number(value, digits) for value in array.ravel().tolist()]
+    width = array.shape[-1]
+    return rounded if array.ndim == 1 else [rounded[at : at + width] for at in range(0, len(rounded), width)]
 
 
 def number(value: float) -> float | None:

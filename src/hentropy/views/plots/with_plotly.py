@@ -23,7 +23,7 @@ COLUMN = 400
 LEGEND_LINE, LETTER, HANDLE = 21, 6.7, 46
 """Pixels: the height of a line of the legend, the width of a letter, and of what stands before the letters."""
 
-LONGEST_NAME, CELLS_ACROSS = 20, 6
+MAX_NAME_LENGTH, CELLS_ACROSS = 20, 6
 """Letters of a name along an axis; cells with numbers side by side in a narrow panel."""
 
 Numbered = tuple[int, Panel]
@@ -34,7 +34,7 @@ def layout(rows: Sequence[Sequence[Numbered]], traces: Traces, columns: int) -> 
     """The layout of panels in at most this many columns."""
     chunks = [row[start : start + columns] for row in rows for start in range(0, len(row), columns)]
     wide = columns * COLUMN
-    widths = legend_widths(traces.labels)
+    widths = [round(LETTER * min(len(label), 60) + HANDLE) for label in traces.labels]
     lines = _legend_lines(widths, wide - LEFT - RIGHT)
     turned = [_turned(chunk) for chunk in chunks]
     plot = PANEL * len(chunks) + BETWEEN * (len(chunks) - 1) + sum(turned[:-1])
@@ -73,17 +73,21 @@ def _turned(row: Sequence[Numbered]) -> int:
     """How many pixels more the names below the panels of a row take where they are turned."""
     taken = [0.0]
     for _, panel in row:
-        letters = max((len(abbreviated(name, LONGEST_NAME)) for name in panel.x.names), default=0)
+        letters = _longest(panel.x)
         taken.append(LETTER * letters * math.sin(math.radians(name_angle(panel.x.names))) - LEGEND_LINE / 3)
     return round(max(taken))
+
+
+def _longest(axis: Axis) -> int:
+    return max((len(abbreviated(name, MAX_NAME_LENGTH)) for name in axis.names), default=0)
 
 
 def _gaps(row: Sequence[Numbered]) -> list[int]:
     """How many pixels are free left of each panel of a row; margins see to the first. Names take more than numbers."""
     made = [0]
     for numbered in row[1:]:
-        longest = max((len(abbreviated(name, LONGEST_NAME)) for name in numbered[1].y.names), default=0)
-        more = -BETWEEN_COLUMNS // 2 if _shares_names(row, numbered) else round(max(0.0, LETTER * (longest - 5)))
+        longer = round(max(0.0, LETTER * (_longest(numbered[1].y) - 5)))
+        more = -BETWEEN_COLUMNS // 2 if _shares_names(row, numbered) else longer
         made.append(BETWEEN_COLUMNS + more)
     return made
 
@@ -91,17 +95,6 @@ def _gaps(row: Sequence[Numbered]) -> list[int]:
 def _shares_names(row: Sequence[Numbered], numbered: Numbered) -> bool:
     """Whether the names left of a panel stand left of the first of its row already."""
     return numbered[0] != row[0][0] and bool(numbered[1].y.names) and numbered[1].y == row[0][1].y
-
-
-def widest(rows: Sequence[Sequence[Numbered]]) -> int:
-    """The most pixels that a picture should be wide: maps are not drawn out."""
-    lengths = [len(row) * (600 if all(map(_is_map, row)) else 800) for row in rows]
-    return max(lengths, default=COLUMN)
-
-
-def legend_widths(labels: Sequence[str]) -> list[int]:
-    """How wide each entry of the legend is, in pixels."""
-    return [round(LETTER * min(len(label), 60) + HANDLE) for label in labels]
 
 
 def _legend_lines(widths: Sequence[int], room: float) -> int:
@@ -152,6 +145,7 @@ def _title(text: str, position: int, left: float, top: float, columns: int) -> d
 
 
 def _axis(panel: Panel, axis: Axis, letter: str) -> dict[str, Any]:
+    low, high = extent(panel, axis, letter)
     made: dict[str, Any] = {
         "title": {"text": shown(axis.title, 44), "standoff": 6},
         "type": "log" if axis.log else "linear",
@@ -168,50 +162,36 @@ def _axis(panel: Panel, axis: Axis, letter: str) -> dict[str, Any]:
     limits = _range(panel, axis)
     if limits != [None, None]:
         made["range"] = limits
+    away = None if axis.names or axis.ticks or axis.log else offset(low, high)
     if axis.names:
-        names = [shown(abbreviated(name, LONGEST_NAME)) for name in axis.names]
+        names = [shown(abbreviated(name, MAX_NAME_LENGTH)) for name in axis.names]
         made |= {"tickvals": list(range(len(names))), "ticktext": names}
         made |= {"tickangle": -name_angle(axis.names) if letter == "x" else 0}
         made |= {"tickfont": {"size": 10}} if len(names) > MANY_NAMES else {}
     elif axis.ticks:
-        made |= {
-            "tickvals": [number(value) for value in axis.ticks],
-            "ticktext": [short(value) for value in axis.ticks],
-        }
-    elif axis.whole and not axis.log and _length(panel, axis, letter) <= 8:
-        made["dtick"] = 1
+        made |= {"tickvals": list(map(number, axis.ticks)), "ticktext": list(map(short, axis.ticks))}
     elif axis.log:
-        made["dtick"] = "D2" if _decades(panel, axis, letter) < 1.5 else 1
-    away = None if axis.names or axis.ticks or axis.log else offset(*extent(panel, axis, letter))
+        decades = math.log10(high / low) if low > 0.0 and high > low else 1.0
+        made["dtick"] = "D2" if decades < 1.5 else 1
+    elif axis.whole and high - low <= 8:
+        made["dtick"] = 1
     if away is not None:
         made |= {"tickvals": list(away.places), "ticktext": list(away.texts)}
         made["title"]["text"] = shown(away.titled(axis.title), 64)
     return made
 
 
-def _is_map(panel: Panel | Numbered) -> bool:
-    marks = (panel if isinstance(panel, Panel) else panel[1]).marks
-    return any(isinstance(mark, Heat) for mark in marks)
+def _is_map(panel: Panel) -> bool:
+    return any(isinstance(mark, Heat) for mark in panel.marks)
 
 
 def _range(panel: Panel, axis: Axis) -> list[float | None]:
     """The range of an axis, by logarithms on a logarithmic one; a little wider where markers lie on the border."""
-    given = [axis.low, axis.high]
-    low, high = (value if value is None or not axis.log else math.log10(value) for value in given)
+    low, high = (None if at is None else math.log10(at) if axis.log else at for at in (axis.low, axis.high))
     if low is not None and high is not None and any(isinstance(mark, Dots) for mark in panel.marks):
         room = 0.02 * (high - low)
         low, high = low - room, high + room
     return [None if value is None else number(value) for value in (low, high)]
-
-
-def _length(panel: Panel, axis: Axis, letter: str) -> float:
-    low, high = extent(panel, axis, letter)
-    return high - low
-
-
-def _decades(panel: Panel, axis: Axis, letter: str) -> float:
-    low, high = extent(panel, axis, letter)
-    return math.log10(high / low) if low > 0.0 and high > low else 1.0
 
 
 def specification(picture: Picture) -> dict[str, Any]:
@@ -219,19 +199,22 @@ def specification(picture: Picture) -> dict[str, Any]:
     traces = Traces(dashes=dashes(picture))
     rows: list[list[Numbered]] = []
     count = 0
-    for row in picture.rows:
-        panels = [each for each in row if isinstance(each, Panel)]
+    for panels in ([each for each in row if isinstance(each, Panel)] for row in picture.rows):
         if panels:
             rows.append(list(enumerate(panels, start=count + 1)))
             count += len(panels)
-    for row_of_panels in rows:
-        for position, panel in row_of_panels:
-            traces.add(_uncrowded(panel) if len(row_of_panels) > 2 else panel, position)
+        for position, panel in rows[-1] if panels else ():
+            traces.add(_uncrowded(panel) if len(panels) > 2 else panel, position)
     columns = max((len(row) for row in rows), default=0)
-    tables = [_table(each) for row in picture.rows for each in row if isinstance(each, Table)]
-    narrower = [layout(rows, traces, fewer) for fewer in (2, 1) if fewer < columns]
     made: dict[str, Any] = layout(rows, traces, columns) if rows else {"meta": {"columns": 0}}
-    made["meta"] |= {"widest": widest(rows), "narrower": narrower, "tables": tables}
+    # maps are not drawn out
+    widths = [len(row) * (600 if all(_is_map(panel) for _, panel in row) else 800) for row in rows]
+    tables = [each for row in picture.rows for each in row if isinstance(each, Table)]
+    made["meta"] |= {
+        "widest": max(widths, default=COLUMN),
+        "narrower": [layout(rows, traces, fewer) for fewer in (2, 1) if fewer < columns],
+        "tables": [{"title": t.title, "columns": list(t.columns), "rows": list(map(list, t.rows))} for t in tables],
+    }
     return {"data": traces.data, "layout": made}
 
 
@@ -242,7 +225,3 @@ def _uncrowded(panel: Panel) -> Panel:
         for mark in panel.marks
     )
     return replace(panel, marks=tuple(marks))
-
-
-def _table(table: Table) -> dict[str, Any]:
-    return {"title": table.title, "columns": list(table.columns), "rows": [list(row) for row in table.rows]}
