@@ -201,7 +201,7 @@ def test_what_may_be_decided_is_read_from_files_too(tmp_path: Path) -> None:
     (tmp_path / "some.csv").write_text("x\n1\n2\n")
     d = read(written(tmp_path, f'{listed}[decide_on.pool]\nfile = "some.csv"\n'))
     assert d.decide_on is not None
-    assert d.decide_on.made().points.tolist() == [[1.0], [2.0]]  # type: ignore[union-attr]
+    assert d.decide_on.build().points.tolist() == [[1.0], [2.0]]  # type: ignore[union-attr]
 
 
 def test_descriptors_in_a_file(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ def test_a_class_of_ones_own_survives_where_it_is_trusted() -> None:
 
 def test_a_new_decision_needs_no_table() -> None:
     words = named_words(Shop)
-    assert words.model_validate({"name": "shop", "prices": [1], "mode": "slow"}).made.__class__ is Shop
+    assert words.model_validate({"name": "shop", "prices": [1], "mode": "slow"}).instance.__class__ is Shop
     assert set(words.model_fields) == {"name", "prices", "at", "mode", "free"}
     with pytest.raises(ValueError, match="Input should be 'fast' or 'slow'"):
         words.model_validate({"name": "shop", "prices": [1], "mode": "quick"})

@@ -97,7 +97,7 @@ def wide_study(folder: Path) -> str:
 
 def test_every_command_says_the_same_number(folder: Path) -> None:
     file = wide_study(folder)
-    assert "# first = 12 " in (folder / file).read_text(encoding="utf-8")
+    assert "# first = 12\n" in (folder / file).read_text(encoding="utf-8")
     assert "The first 12 designs fill the pool (the default for 24 parameters; attached data" in done("check", file)
     two = "Space-filling start: 10 of 12 designs so far (the default for 24 parameters; earlier measurements count)."
     assert two in done("attach", file, "earlier.csv")

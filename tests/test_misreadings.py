@@ -13,7 +13,7 @@ import typer
 import hentropy as he
 from hentropy.errors import InputError
 from hentropy.studies.definition import read, space_of
-from hentropy.studies.definition.designs import designs_in
+from hentropy.studies.definition.reading import designs_in
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records.numbers import plain_number, plain_whole
 from hentropy.views.cli import questions

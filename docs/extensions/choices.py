@@ -9,8 +9,7 @@ from itertools import product
 from typing import Any
 
 from hentropy.studies.definition import ASKED, CHOICES, NOISE_ANSWERS, WHO, goal_of, takes
-from hentropy.studies.definition.decisions import DECISIONS
-from hentropy.studies.definition.kinds import options_of_class
+from hentropy.studies.definition.decisions import DECISIONS, options_of_class
 from hentropy.studies.definition.template import named_in
 
 OWN = "own"

@@ -7,6 +7,7 @@ require("yaml", "storage", package="pyyaml")
 
 from hentropy.studies.definition.building import (
     decision_of,
+    describe,
     made_outcomes,
     model_of,
     options_of,
@@ -15,7 +16,6 @@ from hentropy.studies.definition.building import (
     store_url_of,
     verdict_units_of,
 )
-from hentropy.studies.definition.describing import describe
 from hentropy.studies.definition.importing import imported
 from hentropy.studies.definition.mistakes import validated
 from hentropy.studies.definition.questions import (

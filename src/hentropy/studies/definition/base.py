@@ -1,14 +1,17 @@
 """What all words of a study file share: how strict they are, and the plain values they are made of."""
 
+import math
 import unicodedata
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
+import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
+from hentropy.lazy import Tensor
 from hentropy.studies.definition.importing import split
 
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 """Letters of the name of a study that every store can keep."""
 
 
@@ -46,8 +49,8 @@ def _empty_or_one_line(text: str) -> str:
 def _study_name(text: str) -> str:
     if text.startswith("-"):
         raise ValueError(f"{text!r} starts with a dash, which commands take for an option; start with a letter")
-    if len(text) > LONGEST_NAME:
-        raise ValueError(f"it has {len(text)} letters; at most {LONGEST_NAME} are allowed")
+    if len(text) > MAX_NAME_LENGTH:
+        raise ValueError(f"it has {len(text)} letters; at most {MAX_NAME_LENGTH} are allowed")
     return text
 
 
@@ -78,6 +81,21 @@ Plain = Text | Number | Whole | YesNo
 
 Cells = Annotated[tuple[tuple[Number | Text | YesNo | None, ...], ...], AfterValidator(_rectangular)]
 """A table: numbers, texts and truth values, or nothing where nothing is known."""
+
+
+def plain(value: Any) -> Any:
+    """Numbers, texts, lists and tables as JSON has them; a TypeError for anything else."""
+    if isinstance(value, Tensor | np.ndarray | np.generic):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: plain(part) for key, part in value.items()}
+    raise TypeError(f"{value!r} is not a plain value")
 
 
 def _kind_of_design(places: Any) -> str:

@@ -11,8 +11,15 @@ from hentropy.errors import DocPage, InputError
 from hentropy.studies.definition.decisions import DECISIONS, OwnClass
 from hentropy.studies.definition.designs import PARAMETERS, DecideOnWords, PoolWords
 from hentropy.studies.definition.importing import Place, dotted, nearest, shown
-from hentropy.studies.definition.objectives import Command, Manual, PythonFunction
-from hentropy.studies.definition.parts import CostWords, ModelWords, OutcomeWords, SolverWords, StopWords, StorageWords
+from hentropy.studies.definition.parts import (
+    OBJECTIVES,
+    CostWords,
+    ModelWords,
+    OutcomeWords,
+    SolverWords,
+    StopWords,
+    StorageWords,
+)
 from hentropy.studies.definition.schema import Description
 
 MOST = 100
@@ -20,7 +27,7 @@ MOST = 100
 
 _FORMS: dict[str, tuple[int, Mapping[str, type[BaseModel]]]] = {
     "space": (2, PARAMETERS),
-    "objective": (1, {"manual": Manual, "python": PythonFunction, "command": Command}),
+    "objective": (1, OBJECTIVES),
     "decision": (1, {**DECISIONS, "python": OwnClass}),
 }
 """Tables with several forms: where in the place of an error the form is named, and the words of each."""

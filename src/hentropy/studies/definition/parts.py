@@ -1,16 +1,17 @@
-"""The smaller tables of a study file: outcomes, assays, model, solver, stop, storage; amounts of memory."""
+"""The smaller tables of a study file: outcomes, assays, model, solver, stop, storage, objective; amounts of memory."""
 
 import re
-from typing import Annotated, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
 
 from hentropy.core.clock import Limits
 from hentropy.core.given import Tails
 from hentropy.core.models.gp import Treatment
 from hentropy.core.solvers import Assay
 from hentropy.errors import InputError
-from hentropy.studies.definition.base import Label, Number, Reference, Text, Unit, Whole, Words, YesNo
+from hentropy.studies.definition.base import Label, Number, Reference, Text, Unit, Whole, Words, YesNo, plain
 from hentropy.studies.outcomes import Computed
 from hentropy.studies.records.outcome import Kind, Outcome
 from hentropy.studies.stopping import Budget, GainBelow, GainBelowCost, StoppingRule, TimeLimit
@@ -82,13 +83,16 @@ class SolverWords(Words):
 
     model_config = ConfigDict(title="Solver")
 
-    max_seconds: Annotated[Number | None, Field(gt=0, description="The time limit of one proposal, in seconds.")] = None
+    max_seconds: Annotated[
+        Number | None, Field(gt=0, description="The time limit of one proposal, in seconds.", examples=[5.0])
+    ] = None
     max_memory: Annotated[
         Whole | Text | None,
         AfterValidator(_enough_memory),
         Field(
             description="The memory limit of the largest arrays: bytes, or a text such as '32 MiB'. Without it, and at"
-            " most, 64 MiB."
+            " most, 64 MiB.",
+            examples=["32 MiB"],
         ),
     ] = None
 
@@ -103,9 +107,13 @@ class OutcomeWords(Words):
 
     model_config = ConfigDict(title="Outcome")
 
-    unit: Annotated[Unit, Field(description='What it is measured in, such as "%".')] = ""
+    unit: Annotated[Unit, Field(description="What it is measured in.", examples=["%"])] = ""
     log: Annotated[
-        YesNo, Field(description="Whether it is always above 0 and known by its ratios: models are of its logarithm.")
+        YesNo,
+        Field(
+            description="Whether it is always above 0 and known by its ratios: models are of its logarithm.",
+            examples=[True],
+        ),
     ] = False
     kind: Annotated[
         Kind,
@@ -125,20 +133,25 @@ class OutcomeWords(Words):
             ge=0,
             description="By how much a result differs when the experiment is repeated: the standard deviation of one"
             " measurement, in the unit of the outcome. 0: not at all. If left out: it is learned from the data.",
+            examples=[0.5],
         ),
     ] = None
     low: Annotated[
-        Number | None, Field(description="The least value that it can have, such as 0. If left out: there is none.")
+        Number | None,
+        Field(description="The least value that it can have, such as 0. If left out: there is none.", examples=[0]),
     ] = None
     high: Annotated[
         Number | None,
-        Field(description="The greatest value that it can have, such as 100. If left out: there is none."),
+        Field(
+            description="The greatest value that it can have, such as 100. If left out: there is none.", examples=[100]
+        ),
     ] = None
     tails: Annotated[
         Tails | None,
         Field(
             description='"heavy": a result may be grossly wrong now and then; those that others contradict count for'
-            " little, and the noise is that of usual results. If left out: errors are normal."
+            " little, and the noise is that of usual results. If left out: errors are normal.",
+            examples=["heavy"],
         ),
     ] = None
     computed: Annotated[
@@ -149,11 +162,10 @@ class OutcomeWords(Words):
         ),
     ] = None
 
-    def made(self, name: str) -> Outcome | Computed:
+    def build(self, name: str) -> Outcome | Computed:
         """The outcome itself."""
         if self.computed is None:
-            own = (self.unit, self.log, self.kind, self.grades, self.at_least, self.noise, self.low, self.high)
-            return Outcome(*own, self.tails)
+            return Outcome(**{key: value for key, value in self if key != "computed"})
         if self.log:
             raise InputError(f"{name} is computed, so it has no log")
         if not self.noise is self.low is self.high is None or self.tails:
@@ -176,7 +188,7 @@ class AssayWords(Words):
         Field(gt=0, description="What it costs at one design, in the unit of [cost], added to that of the design."),
     ] = 1.0
 
-    def made(self) -> Assay:
+    def build(self) -> Assay:
         """The assay itself."""
         return Assay(self.measures, self.cost)
 
@@ -190,16 +202,18 @@ class CostWords(Words):
         Number | Label | None,
         Field(
             description='A number, an expression such as "2 + 0.1 * minutes + price[ligand]", or "told" if each result'
-            " comes with its cost. With assays it may be left out: then only these cost."
+            " comes with its cost. With assays it may be left out: then only these cost.",
+            examples=["told"],
         ),
     ] = None
-    unit: Annotated[Text, Field(description='The unit of the cost, such as "hours".')] = ""
+    unit: Annotated[Text, Field(description="The unit of the cost.", examples=["hours"])] = ""
     price: Annotated[
         Number | None,
         Field(
             gt=0,
             description="What a unit of cost is worth, in the units of the loss: experiments are then chosen by gain"
             " less price times cost. If left out: by gain per cost.",
+            examples=[0.1],
         ),
     ] = None
 
@@ -212,9 +226,10 @@ class StopWords(Words):
     trials: Annotated[Whole | None, Field(ge=1, description="After this many experiments, failed ones included.")] = (
         None
     )
-    seconds: Annotated[Number | None, Field(gt=0, description="After this many seconds.")] = None
+    seconds: Annotated[Number | None, Field(gt=0, description="After this many seconds.", examples=[3600])] = None
     gain_below: Annotated[
-        Number | None, Field(gt=0, description="When the gain of the best experiment is below this number.")
+        Number | None,
+        Field(gt=0, description="When the gain of the best experiment is below this number.", examples=[0.01]),
     ] = None
     patience: Annotated[
         Whole, Field(ge=1, description="How many times in a row the gain has to be below gain_below.")
@@ -222,20 +237,28 @@ class StopWords(Words):
     cost: Annotated[
         Number | None,
         Field(
-            gt=0, description="When the best experiment is expected to save less than this, in the units of the loss."
+            gt=0,
+            description="When the best experiment is expected to save less than this, in the units of the loss.",
+            examples=[0.1],
         ),
     ] = None
 
-    spend: Annotated[Number | None, Field(gt=0, description="Once experiments have cost this much in total.")] = None
+    spend: Annotated[
+        Number | None,
+        Field(gt=0, description="Once experiments have cost this much in total; needs [cost].", examples=[60]),
+    ] = None
     worth_its_cost: Annotated[
         YesNo,
-        Field(description="When the best experiment is expected to save less than it costs, at the price of [cost]."),
+        Field(
+            description="When the best experiment is expected to save less than it costs, at the price of [cost].",
+            examples=[True],
+        ),
     ] = False
     when_exhausted: Annotated[
         YesNo, Field(description="When no experiment is expected to improve the decision any more.")
     ] = True
 
-    def made(self, cost: CostWords | None = None) -> tuple[StoppingRule, ...]:
+    def build(self, cost: CostWords | None = None) -> tuple[StoppingRule, ...]:
         """The rules themselves; `when_exhausted` is an option of the study."""
         rules: list[StoppingRule] = []
         if self.trials is not None:
@@ -257,6 +280,27 @@ class StopWords(Words):
         if self.patience != 1 and self.gain_below is None:
             raise InputError("patience counts gains below gain_below, which is not given")
         return self
+
+
+RULES: Mapping[type[StoppingRule], Callable[[Any], dict[str, Any]]] = {
+    Budget: lambda rule: {"trials": rule.trials, "spend": rule.cost},
+    TimeLimit: lambda rule: {"seconds": rule.seconds},
+    GainBelow: lambda rule: {"gain_below": rule.threshold, "patience": rule.patience},
+    GainBelowCost: lambda rule: {"worth_its_cost": True} if rule.cost is None else {"cost": rule.cost},
+}
+"""What [stop] says for each rule: the inverse of `StopWords.build`."""
+
+
+def rule_words(rule: StoppingRule) -> dict[str, Any] | None:
+    """A rule in words; None where it has none."""
+    if type(rule) not in RULES:
+        return None
+    try:
+        words = {key: plain(value) for key, value in RULES[type(rule)](rule).items() if value is not None}
+        StopWords.model_validate(words)
+    except (TypeError, ValidationError):
+        return None
+    return words
 
 
 def _known_database(url: str | None) -> str | None:
@@ -282,6 +326,60 @@ class StorageWords(Words):
         AfterValidator(_known_database),
         Field(
             description='The database, such as "sqlite:///lab.db" (a path from the folder of the study file) or'
-            ' "postgresql://user@host/database". If left out: hentropy.db next to the study file.'
+            ' "postgresql://user@host/database". If left out: hentropy.db next to the study file.',
+            examples=["sqlite:///hentropy.db"],
         ),
     ] = None
+
+
+class ObjectiveWords(Words):
+    """How experiments are run, and how often they are tried again."""
+
+    retries: Annotated[Whole, Field(ge=0, description="How often a failed experiment is retried.")] = 0
+    lost_retries: Annotated[
+        Whole, Field(ge=0, description="How often an experiment whose worker was lost is retried.")
+    ] = 3
+    lease: Annotated[
+        Number, Field(gt=0, description="Seconds after which the experiment of a silent worker is given to another.")
+    ] = 60.0
+
+
+_TIMEOUT = Field(gt=0, description="Seconds after which an experiment is ended and counts as failed.", examples=[600])
+
+
+class Manual(ObjectiveWords):
+    """You run the experiments and tell their values."""
+
+    type: Annotated[Literal["manual"], Field(description="You run the experiments yourself.")]
+
+
+class PythonFunction(ObjectiveWords):
+    """A Python function runs the experiments."""
+
+    model_config = ConfigDict(title="Python function")
+
+    type: Annotated[Literal["python"], Field(description="A Python function runs the experiments.")]
+    function: Annotated[
+        Reference,
+        Field(description='The function, as "module:function"; modules next to the study file are found.'),
+    ]
+    timeout: Annotated[Number | None, _TIMEOUT] = None
+
+
+class Command(ObjectiveWords):
+    """A program runs the experiments."""
+
+    type: Annotated[Literal["command"], Field(description="A program runs the experiments.")]
+    command: Annotated[
+        tuple[Label, ...],
+        Field(min_length=1, description='The program and its arguments, such as ["./measure", "--fast"].'),
+    ]
+    timeout: Annotated[Number | None, _TIMEOUT] = None
+
+
+AnyObjective = Annotated[Manual | PythonFunction | Command, Field(discriminator="type")]
+
+OBJECTIVES: dict[str, type[ObjectiveWords]] = {
+    get_args(words.model_fields["type"].annotation)[0]: words for words in get_args(get_args(AnyObjective)[0])
+}
+"""The words of every way to run experiments, by its type."""

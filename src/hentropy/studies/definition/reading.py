@@ -1,4 +1,4 @@
-"""Reading study files: TOML, YAML and JSON say the same.
+"""Reading study files, and the CSV files that they name. TOML, YAML and JSON say the same.
 
 Numbers are plain decimal numbers in all of them. In TOML, underscores between digits are taken only between thousands.
 """
@@ -6,7 +6,7 @@ Numbers are plain decimal numbers in all of them. In TOML, underscores between d
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,19 +14,21 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from hentropy.errors import InputError
+from hentropy.core.spaces.parameters import nearest, written
+from hentropy.errors import DocPage, InputError, explained_in
 from hentropy.studies.definition.designs import (
     ChoiceWords,
     OneParameter,
     ParameterWords,
     PoolWords,
-    described,
-    descriptors_in,
+    parameter_words,
 )
 from hentropy.studies.definition.importing import Place, dotted
 from hentropy.studies.definition.mistakes import told, validated
 from hentropy.studies.definition.schema import Description
-from hentropy.studies.files import MOST_IN_STUDY, read_text
+from hentropy.studies.files import MOST_IN_STUDY, MOST_IN_TABLE, read_text
+from hentropy.studies.records.csv_tables import CsvTable, csv_table, number_in
+from hentropy.studies.records.numbers import counted, plain_number
 
 
 def read(path: str | Path) -> Description:
@@ -54,10 +56,20 @@ def _read(words: Mapping[str, Any], file: Path, *under: str) -> dict[str, Any]:
     found = dict(words)
     with suppress(ValidationError):
         if "pool" in words:
-            found["pool"] = PoolWords.model_validate(words["pool"]).read(file.parent)
+            found["pool"] = _pool(PoolWords.model_validate(words["pool"]), file.parent)
     if isinstance(space := words.get("space"), Mapping):
         found["space"] = {name: _canonical(one, file, (*under, "space", name)) for name, one in space.items()}
     return found
+
+
+def _pool(words: PoolWords, folder: Path) -> dict[str, Any]:
+    """A pool with the designs of its file."""
+    whole = dict(words)
+    if (file := whole.pop("file")) is not None:
+        named = [name for name, values in words.levels.items() if any(isinstance(value, str) for value in values)]
+        table = designs_in(folder / file, words.id, words.ignore, (*words.choices, *named))
+        whole["names"], whole["rows"] = table
+    return whole
 
 
 def _canonical(given: Any, file: Path, path: Place) -> Any:
@@ -70,7 +82,7 @@ def _canonical(given: Any, file: Path, path: Place) -> Any:
         if isinstance(words, ChoiceWords) and isinstance(words.descriptors, str):
             table = descriptors_in(file.parent / words.descriptors, words.options)
             words = words.model_copy(update={"descriptors": table})
-        return described(words.made())
+        return parameter_words(words.build())
     except InputError as error:
         raise InputError(told(str(file), [f"{dotted((*path, 'descriptors'))}: {error}"])) from None
 
@@ -233,3 +245,105 @@ _FORMATS: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 ENDINGS = tuple(_FORMATS)
 """How the names of study files end."""
+
+
+def designs_in(
+    file: Path, id: str | None = None, ignore: Sequence[str] = (), choices: Sequence[str] = ()
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Names and rows of a CSV file with a header; a column is of numbers where every cell is one, else of texts.
+
+    Ids are texts, whatever they look like, and so are `choices` not written as numbers are, such as 007; where a column
+    in `ignore` has nothing, the value is None.
+    """
+    return designs_from(read_text(file, MOST_IN_TABLE), str(file), id, ignore, choices)
+
+
+@explained_in(DocPage.CANDIDATES)
+def designs_from(
+    text: str, where: str, id: str | None = None, ignore: Sequence[str] = (), choices: Sequence[str] = ()
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """The same of a text; `where` is how messages call it."""
+    table = _table(text, where, "a line with the names of the parameters and at least one design")
+    for name in (*([] if id is None else [id]), *ignore, *choices):  # before cells that are wrong for its sake
+        if name not in table.columns:
+            raise InputError(f"{where} has no column {name!r}; {nearest(name, table.columns, what='columns')}")
+    columns = list(zip(*(cells for _, cells in table.rows), strict=True))
+    lines = [line for line, _ in table.rows]
+    values: list[Sequence[Any]] = []
+    for name, column in zip(table.columns, columns, strict=True):
+        texts = [cell.strip() for cell in column]
+        if name == id:
+            values.append(texts)
+        elif name in ignore:
+            numbers = _numbers([text for text in texts if text])
+            left = iter(texts if numbers is None else numbers)
+            values.append([(text if numbers is None else next(left)) if text else None for text in texts])
+        elif name in choices and all(texts):
+            numbers = _numbers(texts)
+            values.append(texts if numbers is None or [written(number) for number in numbers] != texts else numbers)
+        else:
+            numbers = _numbers(texts)
+            values.append(_choices(where, lines, name, texts) if numbers is None else numbers)
+    return table.columns, list(zip(*values, strict=True))
+
+
+def _table(text: str, where: str, needs: str) -> CsvTable:
+    """A CSV text with a header and as many cells in each row."""
+    table = csv_table(text, where)
+    if not table.rows:
+        raise InputError(f"{where} needs {needs}")
+    for line, row in table.rows:
+        if len(row) != len(table.columns):
+            names = ", ".join(table.columns)
+            raise InputError(
+                f"{where}, line {line}: {len(row)} values for {counted(len(table.columns), 'column')} ({names})"
+            )
+    return table
+
+
+def _numbers(texts: Sequence[str]) -> list[float] | None:
+    """The numbers that texts are, if all of them are."""
+    try:
+        return [plain_number(text) for text in texts]
+    except ValueError:
+        return None
+
+
+def _choices(where: str, lines: Sequence[int], name: str, texts: list[str]) -> list[str]:
+    """The texts of a column; one in which most cells are numbers has a slip, and an option is never empty."""
+    wrong = [i for i, text in enumerate(texts) if _numbers([text]) is None]
+    empty = [i for i in wrong if not texts[i]]
+    if empty or 2 * len(wrong) <= len(texts):
+        at = (empty or wrong)[0]
+        must = "a text or a number" if 2 * len(wrong) > len(texts) else "a number, as the others are"
+        raise InputError(
+            f"{where}, line {lines[at]}: {name} is {texts[at]!r}; it must be {must}: correct it, or keep the column out"
+            f" of the model with ignore = [{name!r}]"
+        )
+    return texts
+
+
+def descriptors_in(file: Path, options: Sequence[Any]) -> dict[str, list[float]]:
+    """The columns of a CSV file whose first column has the options, in the order of these options."""
+    table = _table(
+        read_text(file, MOST_IN_TABLE), str(file), "a line with the names of its columns and a row for each option"
+    )
+    if len(table.columns) < 2:
+        raise InputError(f"{file} needs a column of options and at least one column of numbers")
+    rows = {row[0].strip(): (line, row) for line, row in table.rows}
+    found: dict[str, list[float]] = {name: [] for name in table.columns[1:]}
+    keys = [written(option) for option in options]
+    missing = [key for key in keys if key not in rows]
+    if missing:
+        several = "s" if len(missing) > 1 else ""
+        free = [key for key in rows if key not in keys]  # a row of another option is not misspelt
+        said = f"; {nearest(missing[0], free, what='other rows')}" if free else ""
+        raise InputError(f"{file} has no row for the option{several} {', '.join(missing)}{said}")
+    for key in keys:
+        line, row = rows[key]
+        for name, cell in zip(table.columns[1:], row[1:], strict=True):
+            try:
+                found[name].append(number_in(name, cell))
+            except InputError as error:
+                raise InputError(f"{file}, line {line}: {error}") from None
+    return found

@@ -15,10 +15,11 @@ from hentropy.errors import InputError, StudyError
 from hentropy.studies.definition.base import Label, Number, StudyName, Text, Whole, Words
 from hentropy.studies.definition.decisions import AnyDecision, Named, Own
 from hentropy.studies.definition.designs import DecideOnWords, ParameterWords, PoolWords
-from hentropy.studies.definition.objectives import AnyObjective, Manual
 from hentropy.studies.definition.parts import (
+    AnyObjective,
     AssayWords,
     CostWords,
+    Manual,
     ModelWords,
     OutcomeWords,
     SolverWords,
@@ -72,7 +73,12 @@ class Description(Words):
     ] = None
     space: Annotated[
         dict[Label, ParameterWords] | None,
-        Field(min_length=1, description="The parameters of a design, by name. Give either this or a pool."),
+        Field(
+            min_length=1,
+            description="The parameters of a design, by name: numbers (real, integer), one of several options (choice)"
+            " or of ordered values (levels), or parts of a whole (fractions). Numbers may have a step and a unit; log ="
+            " true: equal ratios count as equal steps. Give either this or a pool.",
+        ),
     ] = None
     where: Annotated[
         tuple[Label, ...],
@@ -90,10 +96,15 @@ class Description(Words):
     ]
     same_in_batch: Annotated[
         tuple[Label, ...],
-        Field(description="Parameters that are the same in all experiments of a batch."),
+        Field(
+            description="Parameters that are the same in all experiments of a batch, as on one plate or in one oven."
+        ),
     ] = ()
     pool: Annotated[
-        PoolWords | None, Field(description="A list of candidate designs. Give either this or a space.")
+        PoolWords | None,
+        Field(
+            description="A list of candidate designs. Columns of texts are choices. Give either this or a space.",
+        ),
     ] = None
     decide_on: Annotated[
         DecideOnWords | None, Field(description="Where the decision may lie. If left out: anywhere in the space.")
@@ -101,7 +112,11 @@ class Description(Words):
     outcomes: Annotated[
         dict[Label, OutcomeWords],
         AfterValidator(_without_default),
-        Field(default_factory=dict, description='What is measured, by name. If left out: one outcome, "value".'),
+        Field(
+            default_factory=dict,
+            description="What experiments measure: a table for each outcome, called as you like. If left out: one"
+            ' outcome, "value".',
+        ),
     ]
     assays: Annotated[
         dict[Label, AssayWords],
@@ -112,9 +127,18 @@ class Description(Words):
         ),
     ]
     decision: Annotated[AnyDecision, Field(description="What will be decided in the end, with its options.")]
-    cost: Annotated[CostWords | None, Field(description="What experiments cost. If left out: all the same.")] = None
+    cost: Annotated[
+        CostWords | None,
+        Field(description="What experiments cost; they are then chosen by gain per cost. If left out: all the same."),
+    ] = None
     model: Annotated[ModelWords, Field(description="How the model is fitted to the outcomes.")] = ModelWords()
-    solver: Annotated[SolverWords, Field(description="Bounds on each search for a next experiment.")] = SolverWords()
+    solver: Annotated[
+        SolverWords,
+        Field(
+            description="Bounds on each search for a next experiment. With max_seconds, proposals depend on the speed"
+            " of the machine."
+        ),
+    ] = SolverWords()
     objective: Annotated[
         AnyObjective, Field(description="How experiments are run. If left out: you run them and tell their values.")
     ] = Manual(type="manual")
@@ -134,13 +158,13 @@ class Description(Words):
     def _designs(self) -> DesignSpace:
         if self.pool is None:
             return self.with_conditions(self.where)
-        return _made(self.pool.made, "pool", same_in_batch=self.same_in_batch, tables=self.tables)
+        return _built(self.pool.build, "pool", same_in_batch=self.same_in_batch, tables=self.tables)
 
     def with_conditions(self, where: Sequence[Condition]) -> Space:
         """The space with other conditions than those in words, which functions are not."""
-        made = {name: parameter.made() for name, parameter in (self.space or {}).items()}
+        parameters = {name: parameter.build() for name, parameter in (self.space or {}).items()}
         parts: dict[str, Any] = {"same_in_batch": self.same_in_batch, "tables": self.tables, "where": where}
-        return _made(partial(Space, **made), "space", **parts)
+        return _built(partial(Space, **parameters), "space", **parts)
 
     def as_stored(self, first: int) -> "Description":
         """It with the number of first designs, and without the place of its store, which may hold a password."""
@@ -168,17 +192,17 @@ class Description(Words):
         designs = actions_on = self.designs()
         if self.decide_on is not None:
             with _part("decide_on"):
-                designs, actions_on = setting(designs, self.decide_on.made())
+                designs, actions_on = setting(designs, self.decide_on.build())
         with _part("outcomes"):
-            outcomes = Outcomes.of({name: one.made(name) for name, one in self.outcomes.items()}, designs)
+            outcomes = Outcomes.of({name: one.build(name) for name, one in self.outcomes.items()}, designs)
         with _part("assays"):
-            assays = Assays.of({name: one.made() for name, one in self.assays.items()}, outcomes.measured)
+            assays = Assays.of({name: one.build() for name, one in self.assays.items()}, outcomes.measured)
             if not isinstance(self.objective, Manual):
                 assays.check_by_hand("an objective")
         if isinstance(self.decision, Named):
             with _part("decision"):
-                self.decision.made.within(actions_on)
-                replace(outcomes, assays=assays).decided(self.decision.made)
+                self.decision.instance.within(actions_on)
+                replace(outcomes, assays=assays).decided(self.decision.instance)
         if self.cost is not None:
             if self.cost.of is None and not assays:
                 raise InputError("cost.of: it is missing; say what an experiment costs, or leave out [cost]")
@@ -196,19 +220,19 @@ class Description(Words):
         return super().__eq__(other) and ordered[0] == ordered[1]
 
 
-Made = TypeVar("Made", bound=DesignSpace)
+Designs = TypeVar("Designs", bound=DesignSpace)
 
 
-def _made(make: Callable[..., Made], whole: str, **parts: Any) -> Made:
-    """What is made with these parts; an error says which of them is wrong, or the `whole`."""
+def _built(build: Callable[..., Designs], whole: str, **parts: Any) -> Designs:
+    """What is built with these parts; an error says which of them is wrong, or the `whole`."""
     try:
-        return make(**parts)
+        return build(**parts)
     except InputError:
         tried: dict[str, Any] = {}
         for part in (whole, *parts):
             tried |= {part: parts[part]} if part in parts else {}
             try:
-                make(**tried)
+                build(**tried)
             except InputError as error:
                 raise InputError(f"{part}: {error}") from None
         raise

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from hentropy.errors import InputError
-from hentropy.studies.definition.objectives import Command, PythonFunction
+from hentropy.studies.definition.parts import Command, PythonFunction
 from hentropy.studies.execution.executor import Executor
 from hentropy.studies.execution.leases import Terms
 from hentropy.studies.execution.local import Local, Processes

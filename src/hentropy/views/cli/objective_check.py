@@ -13,7 +13,7 @@ from typing import Any
 
 from hentropy.errors import InputError
 from hentropy.studies.definition import imported, space_of
-from hentropy.studies.definition.objectives import Command, PythonFunction
+from hentropy.studies.definition.parts import Command, PythonFunction
 from hentropy.studies.files import EXECUTABLE
 from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.files import write_new

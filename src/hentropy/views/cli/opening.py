@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hentropy.errors import InputError, NoStore, StudyError
 from hentropy.studies.definition.building import DATABASE
-from hentropy.studies.definition.objectives import Manual
+from hentropy.studies.definition.parts import Manual
 from hentropy.studies.definition.reading import ENDINGS
 from hentropy.studies.files import special_kind
 from hentropy.studies.storage import Store, open_store

@@ -11,8 +11,7 @@ import typer
 from hentropy.core.spaces import Parameter, Real
 from hentropy.errors import InputError
 from hentropy.studies.definition import asks_for, goal_of, takes, template, validated
-from hentropy.studies.definition.designs import designs_in
-from hentropy.studies.definition.reading import read_toml
+from hentropy.studies.definition.reading import designs_in, read_toml
 from hentropy.studies.outcomes import Outcome
 
 

@@ -299,7 +299,7 @@ def confirmed(description: Description) -> bool:
     """Whether what will be written is what was meant."""
     say("This is what the file will say:", "bold")
     for name, words in (description.space or {}).items():
-        say(f"  {name}: {words.type}, {values_text(words.made())}.")
+        say(f"  {name}: {words.type}, {values_text(words.build())}.")
     if description.pool is not None:
         say(f"  Designs come from {description.pool.file}.")
     for condition in description.where:

@@ -14,7 +14,7 @@ from rich.status import Status
 from rich.text import Text
 
 from hentropy.errors import HentropyError, InputError, StorageError
-from hentropy.studies.definition.objectives import Manual
+from hentropy.studies.definition.parts import Manual
 from hentropy.studies.execution.executor import Evaluation
 from hentropy.studies.execution.runner import RunListener
 from hentropy.studies.records import State, Trial, Verdict

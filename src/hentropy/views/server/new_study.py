@@ -6,7 +6,7 @@ from typing import Any
 
 from hentropy.errors import InputError, StorageError, StudyError
 from hentropy.studies.definition import Description, validated
-from hentropy.studies.definition.objectives import Manual
+from hentropy.studies.definition.parts import Manual
 from hentropy.studies.records import StudyRecord
 from hentropy.studies.storage import Store
 from hentropy.studies.study import Study

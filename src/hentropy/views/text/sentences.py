@@ -10,8 +10,7 @@ from hentropy.core.spaces.parameters import written
 from hentropy.studies.definition import Description, goal_of, stopping_of
 from hentropy.studies.definition.building import made_outcomes, outcomes_of
 from hentropy.studies.definition.decisions import Named, OwnClass
-from hentropy.studies.definition.objectives import Command, PythonFunction
-from hentropy.studies.definition.parts import OutcomeWords
+from hentropy.studies.definition.parts import Command, OutcomeWords, PythonFunction
 from hentropy.studies.records import Entry, State, Trial, first_left, in_state
 from hentropy.studies.records.outcome import Outcome
 from hentropy.studies.setting import TOLD
@@ -277,7 +276,7 @@ def first_sentence(first: int, description: Description, trials: Sequence[Trial]
 def notes_of(description: Description, first: int, trials: Sequence[Trial] = ()) -> tuple[str, ...]:
     """What a person should know of a study; of a decision of one's own nothing is known."""
     words, space = description.decision, description.designs()
-    of_decision = words.made.notes(space) if isinstance(words, Named) else ()
+    of_decision = words.instance.notes(space) if isinstance(words, Named) else ()
     budget = budget_notes(stopping_of(description), first, trials)
     return (*of_decision, *space_notes(space), *budget, *model_notes(description.model.python))
 
@@ -326,7 +325,7 @@ def gain_in_words(description: Description, gain: float, error: float = 0.0) -> 
 def _decided(description: Description) -> tuple[Decision | None, Quantity]:
     """The decision, unless it is a class of one's own, and what it is about."""
     outcomes = made_outcomes(description)
-    decision = description.decision.made if isinstance(description.decision, Named) else None
+    decision = description.decision.instance if isinstance(description.decision, Named) else None
     return decision, outcomes.about(outcomes.measured if decision is None else outcomes.decided(decision))
 
 
@@ -420,7 +419,7 @@ def decide_on_sentences(description: Description) -> list[str]:
     words = description.decide_on
     if words is None:
         return []
-    where = words.made()
+    where = words.build()
     if not isinstance(where, DesignSpace):
         return [f"The recommendation has {design(where)}."]
     if isinstance(where, Pool):

@@ -16,10 +16,11 @@ from hentropy.core.decisions.limits import parse_limits
 from hentropy.core.spaces import Parameter
 from hentropy.errors import InputError
 from hentropy.studies.definition import CHOICES, Goal, Question, asks_for, goal_of, takes
-from hentropy.studies.definition.designs import PARAMETERS, designs_from
+from hentropy.studies.definition.designs import PARAMETERS
 from hentropy.studies.definition.importing import Place
 from hentropy.studies.definition.mistakes import misplaced
 from hentropy.studies.definition.parts import OutcomeWords
+from hentropy.studies.definition.reading import designs_from
 from hentropy.studies.definition.schema import TAKEN
 from hentropy.studies.records.csv_tables import number_in
 from hentropy.views.server.pages.forms import WHOLE, Form
@@ -159,7 +160,7 @@ def _outcomes(draft: Draft) -> None:
     _rows(draft, rows, "outcomes", "value" if only else "")
     for name, words in draft.words.get("outcomes", {}).items() if not draft.mistakes else ():
         try:
-            OutcomeWords.model_validate(words).made(name)
+            OutcomeWords.model_validate(words).build(name)
         except ValidationError:
             continue  # said of the whole definition, with its place
         except InputError as error:
@@ -171,7 +172,7 @@ def _blamed(name: str, words: Mapping[str, Any]) -> str:
     """The first word of an outcome without which nothing is wrong with it."""
     for word in words:
         with suppress(ValueError):  # what is wrong is still there
-            OutcomeWords.model_validate({key: said for key, said in words.items() if key != word}).made(name)
+            OutcomeWords.model_validate({key: said for key, said in words.items() if key != word}).build(name)
             return word
     return ""
 
@@ -206,7 +207,7 @@ def parameters_in(words: Mapping[str, Any]) -> dict[str, Parameter]:
     found: dict[str, Parameter] = {}
     for name, said in words.get("space", {}).items():
         with suppress(ValueError):  # what is wrong with it is said elsewhere
-            found[name] = PARAMETERS[said["type"]].model_validate(said).made()  # type: ignore[attr-defined]
+            found[name] = PARAMETERS[said["type"]].model_validate(said).build()  # type: ignore[attr-defined]
     return found
 
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from hentropy.core.spaces import Pool
 from hentropy.studies.definition import verdict_units_of
-from hentropy.studies.definition.objectives import Manual
+from hentropy.studies.definition.parts import Manual
 from hentropy.studies.records import Entry, State
 from hentropy.studies.records.outcome import ERROR_COLUMN
 from hentropy.views.server.pages.forms import Form, OutcomeField, outcome_fields
