@@ -196,19 +196,8 @@ def test_seeds_do_not_change_what_is_best_today(decision: Decision) -> None:
 
 
 @pytest.mark.parametrize("largest", [True, False])
-@pytest.mark.parametrize("q", [1, 2])
-def test_best_observed_under_a_mixture(largest: bool, q: int) -> None:
-    """The quick form equals the one for any decision that follows the data; promise leads to the best design."""
+def test_promise_leads_to_the_best_design_for_the_best_observed(largest: bool) -> None:
     decision, belief = BestObserved(largest), gaussian(3)
-    search = prepare_search(decision, belief, MANY)
-    assert isinstance(search, ListedSearch)
-    x = torch.stack([MANY.points[:20], MANY.points[20:40]], 1)[:, :q]
-    with torch.no_grad():
-        fantasy = belief.look_ahead(x).fantasy(outcome_nodes(16, q, 3))
-        quick, plain = search.best_after(fantasy, x, 0), search._least_with_new_rows(fantasy, x, None)
-    assert torch.allclose(quick.loss, plain.loss, rtol=1e-10)
-    assert torch.allclose(quick.stay, plain.stay, rtol=1e-10)
-    assert torch.equal(quick.actions, plain.actions)
     every = gain(decision, belief, MANY.points[::10], Pool(MANY.points[::10]))
     found = propose(decision, belief, Pool(MANY.points[::10]))
     best = int(every.value.argmax())

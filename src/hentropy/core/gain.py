@@ -456,7 +456,7 @@ def lines_formula(search: ActionSearch, belief: Belief) -> GainFormula | None:
     if not isinstance(search, ListedSearch) or not isinstance(belief, Gaussian) or belief.components > 1:
         return None
     decision = search.decision
-    if decision.needs is not Needs.MEAN or decision.follows_data:
+    if decision.needs is not Needs.MEAN:
         return None
     rows, draws = search.rows, search.draws
     points = decision.points(rows)

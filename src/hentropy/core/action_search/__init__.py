@@ -5,15 +5,14 @@ from hentropy.core.action_search.continuous import ContinuousSearch
 from hentropy.core.action_search.descent import descend
 from hentropy.core.action_search.finite import FiniteSearch
 from hentropy.core.action_search.incumbent import SEED
-from hentropy.core.action_search.listed import ListedSearch, OptionsSearch, all_tuples, enumerable, rows_given
+from hentropy.core.action_search.listed import ListedSearch, OptionsSearch, all_tuples, enumerable
 from hentropy.core.action_search.observed import ObservedSearch
 from hentropy.core.action_search.solved import SolvedSearch
 from hentropy.core.action_search.tuples import TupleSearch
-from hentropy.core.beliefs import Belief, Gaussian, Transformed
+from hentropy.core.beliefs import Belief
 from hentropy.core.clock import Clock
-from hentropy.core.decisions import BestObserved, Decision, Maximize, Minimize, Points, Solved, base_samples
+from hentropy.core.decisions import Decision, Points, Solved, base_samples
 from hentropy.core.decisions.actions import Searches
-from hentropy.core.decisions.one_design import OneDesign
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
@@ -58,16 +57,6 @@ def prepare_search(
 def _prepared(decision: Decision, belief: Belief, space: DesignSpace, clock: Clock, thorough: bool) -> ActionSearch:
     if isinstance(decision, Solved):
         return SolvedSearch.prepare(decision, belief)
-    if (
-        type(decision) in (BestObserved, Maximize, Minimize)
-        and isinstance(decision, OneDesign)
-        and decision.follows_data
-        and not decision.limited
-        and isinstance(belief, Gaussian | Transformed)
-        and len(belief.X)
-        and space.points is None
-    ):
-        return ObservedSearch.prepare(decision, belief)
     count = VALUE_DRAWS if belief.components == 1 else MIXTURE_DRAWS
     values = values_per_action(decision, space, belief.X)
     draws = base_samples(decision, count, values, SEED).to(belief.X)
@@ -76,7 +65,7 @@ def _prepared(decision: Decision, belief: Belief, space: DesignSpace, clock: Clo
         many = decision.drawn(belief) and not wide(decision, values)
         more = base_samples(decision, THOROUGH * count, values, SEED).to(belief.X) if many else draws
     if decision.follows_data:
-        return ListedSearch.prepare(decision, belief, rows_given(decision, belief), draws, clock)
+        return ObservedSearch.prepare(decision, belief, draws, clock)
 
     def rows(found: Tensor) -> ActionSearch:
         return ListedSearch.prepare(decision, belief, found.to(belief.X), draws)
@@ -110,6 +99,7 @@ __all__ = [
     "BestAfterOutcome",
     "ContinuousSearch",
     "ListedSearch",
+    "ObservedSearch",
     "SolvedSearch",
     "descend",
     "expected_loss",

@@ -100,6 +100,11 @@ def loss_now(decision: Decision, belief: Belief, actions: Tensor, draws: Tensor)
     return expected_loss(decision, moments_now(decision, belief, decision.points(actions)), actions, draws)
 
 
+def chosen_losses(losses: Tensor, choice: Tensor) -> Tensor:
+    """The entries (... x m) that were chosen (...)."""
+    return losses.gather(-1, choice.unsqueeze(-1)).squeeze(-1)
+
+
 def take(moments: Moments, index: Tensor) -> Moments:
     """Moments of tuples of points, from moments at all of them: H x ... x M and index ... x K to H x ... x K.
 

@@ -179,61 +179,16 @@ class ContinuousSearch(ActionSearch):
     def _picked(self, fantasy: Fantasy, x: Tensor, moments: Moments, draws: Tensor) -> BestAfterOutcome:
         """From the moments at the contenders."""
         losses = expected_loss(self.decision, moments, self.contenders, draws)  # b x N x P
-        swapped = self._swapped(x)
-        stay = losses[..., 0]
-        if swapped is not None:
-            losses = torch.cat([losses, self._swapped_losses(fantasy, x, moments, swapped, draws)], -1)
+        stay, options = losses[..., 0], self.contenders.expand(len(x), *self.contenders.shape)
+        if isinstance(self.domain, PointsDomain):
+            moved = replacements(self.domain.k, x.device).unsqueeze(-1)  # V/q x k x 1
+            swapped = torch.where(moved, x.detach()[:, :, None, None], self.best).flatten(1, 2)  # b x V x k x d
+            losses = torch.cat([losses, self.loss_of_each(fantasy, swapped, draws)], -1)
+            options = torch.cat([options, swapped], 1)
         loss, choice = losses.min(-1)
         b, N = loss.shape
-        options = self.contenders.expand(b, *self.contenders.shape)
-        if swapped is not None:
-            options = torch.cat([options, swapped], 1)
         actions = options[torch.arange(b, device=x.device)[:, None].expand(b, N), choice]
         return BestAfterOutcome(loss, stay, actions)
-
-    def _swapped(self, x: Tensor) -> Tensor | None:
-        """The best action with one member, or all, moved to each new design: b x V x k x d."""
-        if not isinstance(self.domain, PointsDomain):
-            return None
-        moved = replacements(self.domain.k, x.device).unsqueeze(-1)  # V/q x k x 1
-        return torch.where(moved, x.detach()[:, :, None, None], self.best).flatten(1, 2)
-
-    def _swapped_losses(self, fantasy: Fantasy, x: Tensor, shared: Moments, swapped: Tensor, draws: Tensor) -> Tensor:
-        """Losses of the swapped actions, b x N x V. Marginal moments come from the first contender and x."""
-        points = self.decision.points(swapped)
-        if self.decision.needs is Needs.JOINT or not self._at_itself:
-            return expected_loss(
-                self.decision, fantasy.moments(points.unsqueeze(1), self.decision.needs), swapped.unsqueeze(1), draws
-            )
-        own = fantasy.moments(x.unsqueeze(1), self.decision.needs)  # H x b x N x q
-        o, q = shared.outcomes, x.shape[1]
-        moved = replacements(shared.mean.shape[-1] // o, x.device)  # V/q x k
-        choose = _choosing(moved, q, o).to(x)
-
-        def swap(old: Tensor, new: Tensor) -> Tensor:
-            """From values at the members (... x ko) and at x (... x qo) those of the swapped actions: ... x V x ko."""
-            batch = torch.broadcast_shapes(old.shape[:-1], new.shape[:-1])
-            both = torch.cat([old.expand(*batch, -1), new.expand(*batch, -1)], -1)
-            return (both @ choose).unflatten(-1, (-1, old.shape[-1]))
-
-        today = shared.mean[..., 0, :]
-        var = None if shared.var is None else swap(shared.var[..., 0, :], own.variance)
-        between = None
-        if shared.between is not None and own.between is not None:
-            old, new = shared.between[..., None, None, 0, :, :, :], own.between[..., None, None, :, :]
-            between = torch.where(moved[..., None, None], new, old).flatten(-5, -4)
-        latent = None
-        if shared.latent is not None and own.latent is not None:
-            before, there = shared.latent, own.latent
-            latent = replace(
-                before,
-                mean=swap(before.mean[..., 0, :].expand(today.shape), there.mean.expand(own.mean.shape)),
-                var=swap(before.var[..., 0, :].expand(today.shape), there.var.expand(own.mean.shape)),
-                cov=None,
-            )
-        mean = swap(today, own.mean)
-        moments = Moments(shared.weights, mean, var, outcomes=shared.outcomes, between=between, latent=latent)
-        return expected_loss(self.decision, moments, swapped.unsqueeze(1), draws)
 
     def best_after(
         self,
@@ -383,10 +338,10 @@ class ContinuousSearch(ActionSearch):
         better = least < loss
         return torch.where(better.unsqueeze(-1), self.domain.to_cube(chosen), u), torch.minimum(least, loss)
 
-    def loss_of_each(self, fantasy: Fantasy, actions: Tensor) -> Tensor:
+    def loss_of_each(self, fantasy: Fantasy, actions: Tensor, draws: Tensor | None = None) -> Tensor:
         """The expected loss of each of a design's actions (b x A x event) after each of its outcomes: b x N x A."""
         moments = fantasy.moments(self.decision.points(actions).unsqueeze(1), self.decision.needs)
-        return expected_loss(self.decision, moments, actions.unsqueeze(1), self.draws)
+        return expected_loss(self.decision, moments, actions.unsqueeze(1), self.draws if draws is None else draws)
 
     def _exchanged(
         self, few: Fantasy, fantasy: Fantasy, x: Tensor, found: BestAfterOutcome, start: Tensor
@@ -446,18 +401,6 @@ class ContinuousSearch(ActionSearch):
         H, needs = self.belief.components, self.decision.needs
         each = {Needs.MEAN: 1, Needs.VARIANCE: 2 * H, Needs.JOINT: max(H * K, self.draws.shape[0])}[needs]
         return 2 * outcomes * (self.contenders.shape[0] + K + 1) * K * each
-
-
-def _choosing(moved: Tensor, q: int, outcomes: int) -> Tensor:
-    """Ones and zeros that choose: values at k members and q designs times these are those of the swapped actions.
-
-    `moved` (V/q x k) says which members are replaced: (k + q) o x V k o. A product takes a quarter of the time of a
-    choice by `torch.where`, whose rows are as short as an action.
-    """
-    k, designs = moved.shape[-1], torch.arange(q, device=moved.device)[:, None, None]
-    place = torch.where(moved, k + designs, torch.arange(k, device=moved.device)).flatten()
-    rows = torch.arange(k + q, device=moved.device).unsqueeze(-1)
-    return torch.kron((rows == place).double(), torch.eye(outcomes, dtype=torch.float64, device=moved.device))
 
 
 def _same(

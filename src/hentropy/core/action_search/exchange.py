@@ -10,18 +10,21 @@ Any loss is valued at each tuple with a member replaced (`exchange`). For losses
 A member j may be replaced by row i if u_j g_i + T_i - R(i, j) is more than what j itself is worth: u_j g_j + T_j.
 """
 
+from collections.abc import Callable
+
 from hentropy.core.action_search.base import expected_loss, take
 from hentropy.core.beliefs import Moments
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Sums
 from hentropy.lazy import Tensor, torch
 
-MOST_SWEEPS = 20
-STARTS = 8
-FEW_STARTS = 3
-MANY_STARTS = 64
-LONG = 2**16
-"""Lists longer than this are searched from fewer starts."""
+MAX_SWEEPS = 20
+"""Exchange has always ended before."""
+
+GREEDY_STARTS, FEWER_GREEDY_STARTS, LONG_LIST = 7, 2, 2**16
+"""Greedy starts of an exchange on a list, and on lists longer than the last number."""
+
+RANDOM_STARTS = 64
 
 
 def replacement_losses(
@@ -90,59 +93,67 @@ def gains_of(sums: Sums, like: Tensor) -> Tensor:
     return -torch.tensor(sums.coefficients).to(like)
 
 
+Rewards = Callable[[Tensor], Tensor]
+"""The rewards of all C rows with each of P rows: P to P x C. A matrix of all pairs has them as its rows."""
+
+
 def exchange_sums(
-    values: Tensor, u: Tensor, R: Tensor | None, index: Tensor, distinct: bool, sweeps: int
+    values: Tensor, u: Tensor, rewards: Rewards | None, index: Tensor, distinct: bool, sweeps: int = MAX_SWEEPS
 ) -> tuple[Tensor, Tensor]:
-    """Sweeps of best replacements for P problems at once: values P x C, rewards C x C, actions P x k.
+    """Sweeps of best replacements for P problems at once: values P x C, actions P x k.
 
     Returns actions P x k and their worth P. Without rewards the best action is found at once.
     """
     k = u.shape[0]
-    if R is None and (k == 1 or not distinct or bool((u == u[0]).all())):
-        index = _best_apart(values, u, distinct)
+    if rewards is None and (k == 1 or not distinct or bool((u == u[0]).all())):
+        index = _best_without_rewards(values, u, distinct)
         return index, (u * values.gather(-1, index)).sum(-1)
-    total = 0.0 if R is None else R[index].sum(1)  # P x C
+    columns = None if rewards is None else torch.stack([rewards(member) for member in index.unbind(-1)])  # k x P x C
+    total = values.new_zeros(()) if columns is None else columns.sum(0)
     for _ in range(sweeps):
         before = index
         for member in range(k):
             old = index[:, member]
-            if R is not None:
-                total -= R[old]
-            score = torch.add(total, values, alpha=float(u[member])) if R is not None else u[member] * values
+            if columns is not None:
+                total -= columns[member]
+            score = torch.add(total, values, alpha=float(u[member]))
             own = score.gather(-1, old.unsqueeze(-1)).squeeze(-1)
             if distinct:
                 score.scatter_(-1, torch.cat([index[:, :member], index[:, member + 1 :]], -1), -torch.inf)
             best, new = score.max(-1)
-            new = torch.where(best > own, new, old)
-            index = torch.cat([index[:, :member], new.unsqueeze(-1), index[:, member + 1 :]], -1)
-            if R is not None:
-                total += R[new]
+            better = best > own
+            index = torch.cat(
+                [index[:, :member], torch.where(better, new, old).unsqueeze(-1), index[:, member + 1 :]], -1
+            )
+            if columns is not None and rewards is not None:
+                if bool(better.any()):
+                    columns[member, better] = rewards(new[better])
+                total += columns[member]
         if torch.equal(before, index):
             break
-    return index, worth_of(values, u, R, index)
+    pairs = None if columns is None else torch.stack([column.gather(-1, index) for column in columns], 1)
+    return index, worth_of(values, u, pairs, index)
 
 
-def greedy_sums(values: Tensor, u: Tensor, R: Tensor) -> Tensor:
-    """Different rows taken one after the other, each the best beside those before it: P x k."""
-    total = u[0] * values
-    index = total.argmax(-1, keepdim=True)
+def greedy_sums(values: Tensor, u: Tensor, rewards: Rewards, first: Tensor) -> Tensor:
+    """Different rows taken one after the other from the first (P), each the best beside those before it: P x k."""
+    total, index = u[0] * values, first.unsqueeze(-1)
     for _ in range(len(u) - 1):
-        total += R[index[:, -1]]
+        total += rewards(index[:, -1])
         free = total.scatter(-1, index, -torch.inf)
         index = torch.cat([index, free.argmax(-1, keepdim=True)], -1)
     return index
 
 
-def worth_of(values: Tensor, u: Tensor, R: Tensor | None, index: Tensor) -> Tensor:
-    """What actions P x k are worth on values P x C: P."""
+def worth_of(values: Tensor, u: Tensor, pairs: Tensor | None, index: Tensor) -> Tensor:
+    """What actions P x k are worth on values P x C, with rewards of their pairs P x k x k: P."""
     worth = (u * values.gather(-1, index)).sum(-1)
-    if R is None:
+    if pairs is None:
         return worth
-    pairs = R[index.unsqueeze(-1), index.unsqueeze(-2)]  # P x k x k
     return worth + 0.5 * (pairs.sum((-1, -2)) - pairs.diagonal(dim1=-2, dim2=-1).sum(-1))
 
 
-def _best_apart(values: Tensor, u: Tensor, distinct: bool) -> Tensor:
+def _best_without_rewards(values: Tensor, u: Tensor, distinct: bool) -> Tensor:
     """The best action where members do not depend on each other: P x k."""
     if distinct:
         return (u[0] * values).topk(u.shape[0], -1).indices
@@ -164,15 +175,14 @@ class LongExchange:
 
     def best(self) -> Tensor:
         """The best action that exchange finds from several starts, none of them random: k."""
+        found = [self._improved(self._leading())]
         if self.sums.reward is None:
-            return exchange_sums(self.values[None], self.u, None, self._leading()[None], self.distinct, MOST_SWEEPS)[0][
-                0
-            ]
-        found = [self.improved(self._leading())]
+            return found[0][0]
         for first in self._firsts():
             if self.clock.expired:
                 break
-            found.append(self.improved(self._greedy(first)))
+            start = greedy_sums(self.values[None], self.u, self._rewards, self.values.new_full((1,), first).long())
+            found.append(self._improved(start[0]))
         return max(found, key=lambda pair: pair[1])[0]
 
     def again(self, rows: Tensor, known: Tensor) -> Tensor:
@@ -183,12 +193,13 @@ class LongExchange:
         if self.sums.reward is None or self.clock.expired:
             return known
         generator = torch.Generator().manual_seed(0)
-        order = torch.rand(MANY_STARTS, len(rows), generator=generator).argsort(-1)[:, : self.k].to(rows.device)
-        values = self.values[rows].expand(MANY_STARTS, -1)
+        order = torch.rand(RANDOM_STARTS, len(rows), generator=generator).argsort(-1)[:, : self.k].to(rows.device)
+        values = self.values[rows].expand(RANDOM_STARTS, -1)
         R = self.sums.rewards(self.points[rows])
-        index, worth = exchange_sums(values, self.u, R, order, self.distinct, MOST_SWEEPS)
-        found = [self.improved(rows[index[worth.argmax()]]), self.improved(known)]
-        return found[0][0] if found[0][1] > found[1][1] + 1e-12 * abs(found[1][1]) else known
+        index, worth = exchange_sums(values, self.u, None if R is None else R.__getitem__, order, self.distinct)
+        other, more = self._improved(rows[index[worth.argmax()]])
+        known, worth_known = self._improved(known)
+        return other if more > worth_known + 1e-12 * abs(worth_known) else known
 
     def _leading(self) -> Tensor:
         g = self.u[0] * self.values
@@ -196,59 +207,30 @@ class LongExchange:
 
     def _firsts(self) -> list[int]:
         """The best row, and good rows that lie apart from each other."""
-        count = FEW_STARTS if len(self.values) > LONG else STARTS
+        count = FEWER_GREEDY_STARTS if len(self.values) > LONG_LIST else GREEDY_STARTS
         g = self.u[0] * self.values
         rows = g.topk(min(len(g), 4096)).indices
         low, high = self.points.min(0).values, self.points.max(0).values
         unit = (self.points[rows] - low) / torch.where(high > low, high - low, 1.0)
         apart = torch.full((len(rows),), torch.inf).to(unit)
         chosen: list[int] = []
-        for _ in range(min(count - 1, len(rows))):
+        for _ in range(min(count, len(rows))):
             # the best of those that lie far enough away: half as far as the farthest one
             pick = int((apart >= 0.5 * apart.max()).nonzero()[0, 0]) if chosen else 0
             chosen.append(int(rows[pick]))
             apart = torch.minimum(apart, (unit - unit[pick]).square().sum(-1).sqrt())
         return chosen
 
-    def _column(self, row: int) -> Tensor:
-        """Rewards of all rows with one: m."""
+    def _rewards(self, rows: Tensor) -> Tensor:
+        """Of all rows with each of these: P x m."""
         assert self.sums.reward is not None
-        return self.sums.reward(self._compared, self._compared[row : row + 1])[:, 0]
+        return self.sums.reward(self._compared, self._compared[rows]).mT
 
-    def _greedy(self, first: int) -> Tensor:
-        chosen = [first]
-        total = self.u[0] * self.values
-        for _ in range(self.k - 1):
-            total = total + self._column(chosen[-1])
-            total[chosen] = -torch.inf
-            chosen.append(int(total.argmax()))
-        return torch.tensor(chosen, device=self.points.device)
-
-    def improved(self, index: Tensor) -> tuple[Tensor, float]:
+    def _improved(self, index: Tensor) -> tuple[Tensor, float]:
         """Sweeps over all members until nothing improves: the action and its worth."""
-        members = index.tolist()
-        columns = [self._column(row) for row in members]
-        total = torch.stack(columns).sum(0)
-        g = self.u[0] * self.values
-        for _ in range(MOST_SWEEPS):
-            before = list(members)
-            for member, old in enumerate(members):
-                score = g + total
-                score -= columns[member]
-                own = score[old].clone()
-                score[members] = -torch.inf
-                new = int(score.argmax())
-                if bool(score[new] > own):
-                    members[member] = new
-                    total -= columns[member]
-                    columns[member] = self._column(new)
-                    total += columns[member]
-            if members == before:
-                break
-        found = torch.tensor(members, device=self.points.device)
-        pairs = torch.stack(columns)[:, found]
-        worth = g[found].sum() + 0.5 * (pairs.sum() - pairs.diagonal().sum())
-        return found, float(worth)
+        rewards = None if self.sums.reward is None else self._rewards
+        found, worth = exchange_sums(self.values[None], self.u, rewards, index[None], self.distinct)
+        return found[0], float(worth)
 
     def barriers(self, index: Tensor) -> Tensor:
         """T_i - R(i, j) less what member j is worth, for rows i and members j: m x k, or 1 x k without rewards.

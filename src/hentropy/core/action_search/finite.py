@@ -175,12 +175,16 @@ class FiniteSearch(ActionSearch):
         """For values P x C of the rows: the best action (P x k), its loss and that of today's (P)."""
         u, distinct = self._u, _distinct(self.decision)
         today = start.expand(len(values), -1)
-        index, worth = exchange_sums(values, u, R, today, distinct, sweeps)
-        if sweeps == SWEEPS and R is not None and not self.clock.share(AUDIT_SHARE).expired:
-            for begin in ((u[0] * values).topk(len(u), -1).indices, greedy_sums(values, u, R)):
-                other, more = exchange_sums(values, u, R, begin, distinct, sweeps)
+        if R is None:
+            index, worth = exchange_sums(values, u, None, today, distinct, sweeps)
+            return index, -worth, -worth_of(values, u, None, today)
+        index, worth = exchange_sums(values, u, R.__getitem__, today, distinct, sweeps)
+        if sweeps == SWEEPS and not self.clock.share(AUDIT_SHARE).expired:
+            leading = (u[0] * values).topk(len(u), -1).indices
+            for begin in (leading, greedy_sums(values, u, R.__getitem__, leading[:, 0])):
+                other, more = exchange_sums(values, u, R.__getitem__, begin, distinct, sweeps)
                 index, worth = torch.where((more > worth).unsqueeze(-1), other, index), torch.maximum(worth, more)
-        return index, -worth, -worth_of(values, u, R, today)
+        return index, -worth, -worth_of(values, u, R[start[:, None], start], today)
 
     def _joined(self, x: Tensor, rows: Tensor) -> Tensor:
         """The rows, and those of the designs (b x q x d) and of today's action: positions in ascending order."""

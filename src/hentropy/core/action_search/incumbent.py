@@ -464,7 +464,8 @@ def _exchanged(decision: Decision, moments: Moments, points: Tensor, index: Tens
         R = sums.rewards(points)
         factor, summand = sums.weighed(points)
         values = (summand + factor * moments.mean).expand(index.shape[0], -1)
-        index, worth = exchange_sums(values, gains_of(sums, points), R, index, distinct=False, sweeps=SWEEPS)
+        rewards = None if R is None else R.__getitem__
+        index, worth = exchange_sums(values, gains_of(sums, points), rewards, index, distinct=False, sweeps=SWEEPS)
         return points[index[worth.argsort(descending=True)]]
     index, losses = exchange(decision, moments, points, index, draws, SWEEPS, distinct=False)
     return points[index[losses.argsort()]]

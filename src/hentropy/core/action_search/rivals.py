@@ -190,7 +190,7 @@ def found_afresh(sums: Sums, fantasy: Fantasy, domain: PointsDomain, points: Ten
     values = (summand + factor * means).flatten(0, 1)  # b F x M
     M, u, R = len(points), gains_of(sums, points), sums.rewards(points)
     if R is None:
-        index, _ = exchange_sums(values, u, R, values.new_zeros(len(values), k, dtype=torch.long), False, SWEEPS)
+        index, _ = exchange_sums(values, u, None, values.new_zeros(len(values), k, dtype=torch.long), False, SWEEPS)
         return points[index].reshape(*means.shape[:2], 1, k, d)
     generator = torch.Generator().manual_seed(0)
     own = torch.arange(len(known) * k).reshape(-1, k)
@@ -199,7 +199,7 @@ def found_afresh(sums: Sums, fantasy: Fantasy, domain: PointsDomain, points: Ten
     chosen = []
     for some in values.split(max(1, AT_ONCE // (S * M))):
         index, worth = exchange_sums(
-            some.repeat_interleave(S, 0), u, R, starts.repeat(len(some), 1), distinct=False, sweeps=SWEEPS
+            some.repeat_interleave(S, 0), u, R.__getitem__, starts.repeat(len(some), 1), distinct=False, sweeps=SWEEPS
         )
         index, worth = index.reshape(-1, S, k), worth.reshape(-1, S)
         chosen.append(_best_apart(domain.space.to_unit(points), index, worth))

@@ -9,7 +9,8 @@ from torch import Tensor
 from hentropy.core.action_search.base import expected_loss, take
 from hentropy.core.action_search.descent import descend
 from hentropy.core.action_search.exchange import exchange, gather_points, replacement_losses
-from hentropy.core.action_search.listed import ENUMERABLE, all_tuples, rows_given
+from hentropy.core.action_search.listed import ENUMERABLE, all_tuples
+from hentropy.core.action_search.observed import rows_given
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Transformed
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed, Points, checked_loss
@@ -76,7 +77,7 @@ def action_spread(scene: Scene, count: int = 64, candidates: int = CANDIDATES) -
     decision, belief, action = scene.decision, scene.judged, scene.action.to(scene.belief.X)
     count = min(count, max(16, MOST_DESIGNS // action.shape[0]))
     if decision.follows_data:
-        return _of_list(scene, rows_given(decision, belief), count)
+        return _of_list(scene, rows_given(decision, belief.X), count)
     if isinstance(decision.actions, Listed):
         return _of_list(scene, decision.actions.rows.to(belief.X), count)
     # where they need no exchange, more of them cost little
