@@ -1,4 +1,4 @@
-"""Does the suite notice wrong code? Each mutant is applied in a copy of the project, and a test that is named must fail.
+"""Does the suite notice wrong code? Each mutant is applied in a copy of the project, and a named test must fail.
 
     python tests/mutants.py            all of them, as `make test-all` does
     python tests/mutants.py clock      those whose name has the word
