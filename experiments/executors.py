@@ -19,7 +19,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import torch
 
@@ -105,8 +105,7 @@ class Processes:
                     job = waiting.popleft()
                     connection, process = _started(job, ledger.folder)
                     running[connection] = process, RunNews(job, 0)
-                for connection in wait(list(running)):
-                    assert isinstance(connection, Connection)
+                for connection in cast("list[Connection[Any, Any]]", wait(list(running))):
                     process, last = running[connection]
                     try:
                         news = connection.recv()

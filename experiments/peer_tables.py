@@ -105,11 +105,14 @@ def peer_panels(results: Results, name: str) -> list[PeerPanel]:
         return [panel(f"hypervolume of {FRONT} designs", all_by(_score))]
     ours, several = "hentropy", "hentropy-top-3"
     others = [method for method in task.methods if method not in (ours, several)]
-    best = {(ours, f"{LABELS[ours]}, best seen"): _observed(1), (ours, f"{LABELS[ours]}, decided"): _score}
+    best: dict[tuple[str, str], Reached] = {
+        (ours, f"{LABELS[ours]}, best seen"): _observed(1),
+        (ours, f"{LABELS[ours]}, decided"): _score,
+    }
     best |= {(method, LABELS[method]): _observed(1) for method in others}
     panels = [panel("yield in per cent", best)]
     if name in TABLES:
-        rows = {(several, f"{LABELS[several]}, decided"): _score}
+        rows: dict[tuple[str, str], Reached] = {(several, f"{LABELS[several]}, decided"): _score}
         rows |= {(method, f"{LABELS[method]}, best {TOP} seen"): _observed(TOP) for method in (several, ours, *others)}
         panels.append(panel(f"sum of {TOP} yields", rows, f"{name}, {TOP} rows"))
     return panels

@@ -187,12 +187,17 @@ def test_calibration_studies_know_the_truth() -> None:
     assert float(draws.std()) == pytest.approx(function.noise, rel=0.15)
 
 
+def as_row(job: object) -> dict[str, Any]:
+    assert isinstance(job, list)
+    return dict(job)
+
+
 def test_rows_are_kept_as_they_come_until_time_is_up(tmp_path: Path) -> None:
     file, jobs = tmp_path / "out" / "rows.jsonl", [[("a", 1.5)], [("a", None)]]
     assert sweeps.read_rows(file) == []
-    rows = sweeps.recorded(sweeps.results_of(dict, jobs, workers=2), file)
+    rows = sweeps.recorded(sweeps.results_of(as_row, jobs, workers=2), file)
     first = next(rows)
     assert sweeps.read_rows(file) == [first]
     assert sorted([first, *rows], key=str) == [{"a": 1.5}, {"a": None}]
     assert len(sweeps.read_rows(file)) == 2
-    assert list(sweeps.results_of(dict, jobs, workers=1, seconds=0.0)) == []
+    assert list(sweeps.results_of(as_row, jobs, workers=1, seconds=0.0)) == []

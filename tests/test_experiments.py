@@ -298,6 +298,33 @@ def test_every_task_has_its_problem_and_its_methods() -> None:
             assert METHODS[contender].make(on, quick=False) is not None
 
 
+# first designs, queries, bounds, what the decision is made of: k, weight and cap, or levels and points, or targets
+DIVERSE, BOX_5 = {"weight": 10.0, "cap": 1.25}, (0.0, 5.0)
+PAPER: dict[str, tuple[int, int, tuple[float, float], dict[str, object]]] = {
+    "alpine-2-top-5": (10, 40, BOX_5, {"k": 5, **DIVERSE}),
+    "alpine-3-top-3": (10, 40, BOX_5, {"k": 3, **DIVERSE}),
+    "alpine-5-top-5": (10, 50, BOX_5, {"k": 5, **DIVERSE}),
+    "vaccination-pennsylvania-top-5": (5, 40, (-80.52, -74.7), {"k": 5, "weight": 20.0, "cap": 0.3}),
+    "multihills-two-levels": (5, 30, (0.0, 1.0), {"thresholds": (1.4, 2.8), "at": 144}),
+    "multihills-one-level": (5, 30, (0.0, 1.0), {"thresholds": (2.1,), "at": 100}),
+    "alpine-2-one-level": (10, 40, BOX_5, {"thresholds": (0.45,), "at": 225}),
+    "alpine-2-two-levels": (10, 40, BOX_5, {"thresholds": (0.35, 0.6), "at": 225}),
+    "night-light-one-level": (10, 40, (-80.52, -74.7), {"thresholds": (0.5,), "at": 225}),
+    "vaccination-pennsylvania-sequence": (5, 40, (-80.52, -74.7), {"targets": (0.3, 0.4, 0.5, 0.6, 0.7), "power": 2}),
+    "multihills-sequence": (5, 40, (0.0, 1.0), {"targets": (4.0, 3.0, 2.0, 1.0, 0.05), "power": 2}),
+}
+
+
+def test_settings_are_those_of_the_paper() -> None:
+    def pinned(name: str, task: Task) -> tuple[object, ...]:
+        on, parts = problem(name), PAPER[name][3]
+        told = {key: getattr(on.decision, key) for key in parts}
+        made_of = {key: len(value) if key == "at" else value for key, value in told.items()}
+        return task.first, task.queries, tuple(on.space.bounds[:, 0].tolist()), made_of
+
+    assert {name: pinned(name, task) for name, task in TASKS.items()} == PAPER
+
+
 def test_scores_are_those_of_the_paper() -> None:
     level = problem("multihills-two-levels")
     assert level.best is not None

@@ -32,10 +32,10 @@ from hentropy import (
 )
 from hentropy.core.beliefs.kernels import Kernel
 from hentropy.core.gain import Appraisal
-from hentropy.core.solvers import Solver
+from hentropy.core.solvers import Finalists, Solver
 from hentropy.core.solvers.ascent import ascend_together
 from hentropy.studies.testing import check_solver
-from support.beliefs import designs, gaussian, tensor
+from support.beliefs import dense, designs, gaussian, tensor
 from support.decisions import POOL, ROWS, SPACE, line
 from support.waiting import PATIENCE
 
@@ -194,12 +194,35 @@ def test_proposals_of_several_designs_avoid_the_pending_ones() -> None:
 
 
 def test_outlook_says_what_would_be_decided() -> None:
-    """Low, middle and high outcomes; the action of each has the expected loss that is stated."""
+    """After outcomes that 5, 50 and 95 of 100 lie below, within the width of a stratum of 64 outcomes."""
     found = propose(LevelSets([4.0], designs(3, seed=3)), gaussian(3), SPACE)
     assert [tuple(look.action.shape) for look in found.outlook] == [(1, 3)] * 3
-    values = [float(look.values) for look in propose(Maximize(), gaussian(1), SPACE).outlook]
-    assert values == sorted(values)
-    assert len(values) == 3
+    belief = gaussian(1)
+    found = propose(Maximize(), belief, SPACE)
+    mean, cov = dense(belief, found.x)
+    sd = (cov[0, 0, 0] + belief.noise_variance[0]).sqrt()
+    below = [float(torch.special.ndtr((look.values - mean[0, 0]) / sd)) for look in found.outlook]
+    assert below == pytest.approx([0.05, 0.5, 0.95], abs=0.04)
+
+
+@dataclass(frozen=True)
+class Fixed(Solver):
+    """Hands on the designs that it was given, as a search that had time to the end or not."""
+
+    x: Tensor
+    complete: bool
+
+    def search(self, appraisal: Appraisal, q: int, cost: object) -> Finalists:
+        return Finalists(self.x, self.complete)
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_the_finalists_are_compared_while_there_is_time(complete: bool) -> None:
+    """When it is up, the first is taken: to compare them would take longer still."""
+    order = gain(TopK(2), gaussian(1), POOL.points, POOL).value.argsort()[[0, -1]]
+    found = propose(TopK(2), gaussian(1), POOL, solver=Fixed(POOL.points[order].unsqueeze(1), complete))
+    assert torch.equal(found.x[0], POOL.points[order[int(complete)]])
+    assert found.complete == complete
 
 
 def test_search_without_a_gradient() -> None:

@@ -14,8 +14,8 @@ from hentropy.core.action_search import prepare_search
 from hentropy.core.beliefs import Belief
 from hentropy.core.gain import Appraisal, Effort, Gain
 from hentropy.core.spaces import DesignSpace
-from support.beliefs import designs, gaussian, transformed, two_outcomes
-from support.decisions import SPACE, BothSides, Worst
+from support.beliefs import dense, designs, gaussian, transformed, two_outcomes
+from support.decisions import SPACE, BothSides, Worst, line
 
 pytestmark = pytest.mark.core
 
@@ -162,3 +162,30 @@ def test_what_is_stated_of_today_is_not_improved_by_an_audit(seed: int) -> None:
     assert float(appraisal.search.value) <= float(quick.value)
     assert appraisal.search.left is not None
     assert 0.0 <= float(appraisal.search.left) < 0.08 * best
+
+
+def test_searched_gains_are_exact_within_a_few_per_cent() -> None:
+    """Of an estimate with squared loss, whose gain is the fall of the variance, and of the maximum on a line.
+
+    The latter against a dense list, on which the means after outcomes are lines with an exact envelope.
+    """
+    belief, x, place = gaussian(1), designs(1, seed=9), designs(4, seed=2)[:1]
+    guess = he.decision(lambda f, a: (f - a).square().sum(-1), he.Box([0.0], [8.0], at=place))
+    cov = dense(belief, torch.cat([place, x]))[1][0]
+    fall = cov[0, 1] ** 2 / (cov[1, 1] + belief.noise_variance[0])
+    found = he.gain(guess, belief, x, SPACE, effort=Effort(outcomes=32, draws=64))
+    assert float(found.value[0]) == pytest.approx(float(fall), rel=0.05)
+    box, x = he.Space(x=he.Real(-3.0, -2.5)), torch.tensor([[-2.95], [-2.88], [-2.7], [-2.6]], dtype=torch.float64)
+    dense_list = he.Pool(torch.cat([torch.linspace(-3.0, -2.5, 801, dtype=torch.float64).unsqueeze(-1), x]))
+    exact = he.gain(he.Maximize(), line(), x, dense_list)
+    assert exact.exact
+    searched = he.gain(he.Maximize(), line(), x, box, effort=Effort(outcomes=32))
+    torch.testing.assert_close(searched.value, exact.value, rtol=0.05, atol=0.0)
+
+
+def test_stated_errors_of_entropies_are_those_of_other_seeds() -> None:
+    """False alarms: the ratio has a standard error of 0.18 where errors are right, so below 1e-3."""
+    belief, best_of_three = gaussian(1), he.KGuesses(3)
+    found = [he.entropy(best_of_three, belief, SPACE, seed=seed) for seed in range(16)]
+    values, errors = (torch.tensor([getattr(one, name) for one in found]) for name in ("value", "std_error"))
+    assert LEAST < float(values.std() / errors.square().mean().sqrt()) < MOST
