@@ -26,7 +26,7 @@ from support.decisions import (
     two_on_mixed,
 )
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 # A suite compares some 30 statistics at 6 standard errors of 8 replicates (t with 7 degrees of freedom: 5e-4 each for a
 # truly random integral); quasi-random replicates with fixed seeds do not change from run to run.

@@ -10,7 +10,7 @@ from hentropy.core.spaces.expressions import parse
 from hentropy.errors import InputError
 from support.expressions import KINDS, TABLES, at, by_python, designs, plain, written
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 
 @pytest.mark.parametrize("seed", range(400))

@@ -13,7 +13,7 @@ from hentropy.core.spaces.linear_constraints import half_spaces
 from hentropy.errors import InputError
 from support.expressions import KINDS, TABLES, at, designs, written
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 
 @pytest.mark.parametrize("seed", range(400))

@@ -11,7 +11,7 @@ import hentropy as he
 from hentropy.core.beliefs import Gaussian, Several
 from hentropy.core.beliefs.kernels import Profile, Stationary
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 SPACE = he.Space(x=he.Real(0.0, 1.0), y=he.Real(0.0, 2.0))
 X = SPACE.sample(12, seed=1)

@@ -38,7 +38,7 @@ from hentropy.core.decisions import Solved
 from support.beliefs import LOW, WIDTH, dense, designs, gaussian
 from support.decisions import PLACES, POOL, ROWS, SPACE
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 QUERIES = designs(3, seed=41)
 

@@ -22,7 +22,7 @@ from hentropy.core.beliefs.transformed import normal_belief
 from hentropy.core.spaces import DesignSpace
 from support.beliefs import LOW, WIDTH, composed, dense, designs, gaussian, tensor, transformed, truth
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 X = designs(7, seed=3).round(decimals=2)
 X[:, 1] = X[:, 1].round()

@@ -16,7 +16,7 @@ from hentropy.core.beliefs.success import Sightings
 from hentropy.core.models.gp import ConstantMean
 from hentropy.core.models.success import fit_grades, sites
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 SQUARE = he.Space(x=he.Real(0, 1), y=he.Real(0, 1))
 UNIT = Frame(lambda x: x, torch.zeros((), dtype=torch.float64), torch.ones((), dtype=torch.float64))

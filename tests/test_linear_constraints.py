@@ -10,7 +10,7 @@ from hentropy.core.spaces.expressions import parse
 from hentropy.core.spaces.linear_constraints import Clause, half_spaces
 from support.expressions import TABLES, Writer, at, designs
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 
 def linear(text: str, columns: Columns | None = None) -> list[Clause] | None:

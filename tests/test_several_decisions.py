@@ -17,7 +17,7 @@ from hentropy.core.decisions.limits import Limited
 from support.beliefs import dense, tensor
 from support.outcomes import lines
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 LINE = he.Space(x=he.Real(0.0, 1.0))
 LIMIT, FALLBACK = -0.8, 1.0

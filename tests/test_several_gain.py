@@ -15,7 +15,7 @@ from support.beliefs import designs, tensor, three_outcomes, two_outcomes
 from support.decisions import POOL, ROWS, SPACE
 from support.outcomes import LIMIT, Brute, Sold, lines, sold
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 NAMES = ("yield", "impurity")
 OWN = he.decision(sold, he.Points(1), outcomes=NAMES)

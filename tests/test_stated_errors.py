@@ -17,7 +17,7 @@ from hentropy.core.spaces import DesignSpace
 from support.beliefs import dense, designs, gaussian, transformed, two_outcomes
 from support.decisions import SPACE, BothSides, Worst, line
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 LIST = he.Pool(designs(24, seed=3))
 LONG_LIST = he.Pool(designs(700, seed=4))

@@ -22,7 +22,7 @@ from hentropy.core.gain import Effort
 from hentropy.core.models.gp import ConstantMean
 from hentropy.core.models.success import Mode, fit_success, sites
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 MEAN = 0.7
 UNIT = Frame(lambda x: x, torch.zeros((), dtype=torch.float64), torch.ones((), dtype=torch.float64))

@@ -23,7 +23,7 @@ from hentropy.views.plots import PICTURES, picture
 from support.beliefs import composed, designs, gaussian, tensor, transformed
 from support.decisions import POOL, ROWS, SPACE
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 BENDS = {"up": (0.2, 3.0, 0.5), "down": (8.0, 0.25, -1.0), "none": (1.3, 1.3, 0.2), "decades": (1e-5, 2.0, 0.4)}
 
