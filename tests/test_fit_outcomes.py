@@ -114,7 +114,7 @@ def test_what_cannot_be_fitted_is_named() -> None:
         he.fit_outcomes(X, table(), outcomes=("a", "a"))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_two_outcomes_from_data_to_proposal() -> None:
     belief = he.fit_outcomes(X, table((1, 5)), outcomes=NAMES, space=SPACE)
     decision = he.decision(

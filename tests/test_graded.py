@@ -283,7 +283,7 @@ def test_fitted_grades_know_where_they_change() -> None:
     assert bool((belief.cuts[:, 1] == 0).all())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("decision", [he.Maximize(), he.TopK(2), he.BestObserved(), he.Minimize(), he.LevelSets(0.5)])
 def test_designs_are_proposed(decision: he.Decision) -> None:
     belief = graded(KINDS["mixture"])

@@ -168,6 +168,7 @@ def test_archived_runs_still_make_the_tables_that_were_published(here: Path) -> 
     assert said.endswith("Runs by hentropy 0.2.0.\n")
 
 
+@pytest.mark.nightly
 def test_figure_1_needs_no_runs(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "DPI", 40)
     found = reproduce("figure-1", "--out", "new")
