@@ -84,6 +84,7 @@ NESTED: dict[str, Decision] = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", NESTED)
 @pytest.mark.parametrize("H", [1, 3], ids=["gp", "mixture"])
 @pytest.mark.parametrize("q", [1, 2])
@@ -192,6 +193,7 @@ def test_units_of_designs_change_nothing(name: str) -> None:
     torch.testing.assert_close(found.value, expected.value, rtol=1e-5 if expected.exact else 3e-2, atol=1e-6)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     "name", [name for name in ROWS if name not in ("improve", "improve_below", "own_box", "k_guesses_3")]
 )

@@ -136,6 +136,7 @@ def inside(space: DesignSpace, x: Tensor) -> Tensor:
     return ((x >= space.bounds[0]) & (x <= space.bounds[1])).all(-1)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("decide_on", DECIDE_ON)
 @pytest.mark.parametrize("kind", SPACES)
 @pytest.mark.parametrize(("belief", "noise"), list(product(BELIEFS, NOISES)))

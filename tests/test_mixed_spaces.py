@@ -362,6 +362,7 @@ def believed_in(where: str) -> tuple[torch.Tensor, he.Gaussian]:
     return X, he.fit(X, Y, space=space, hyperparameters="map")
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.parametrize("where", SPACES)
 @pytest.mark.parametrize("name", DECISIONS)

@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.why import why_info
 from support.pictures import SPACES, checked, drawn, rough, value
 from support.studies import LINE, MIXED, PLANE, Worst, begun, measured, price, ship, study
-from support.tiers import covering
 
 DOCS = Path(__file__).parents[1] / "docs"
 POOL = he.Pool(MIXED.sample(12, seed=1), names=["x", "rate", "steps"])
@@ -102,7 +100,9 @@ def asked_once(space: Any, decision: he.Decision) -> he.Study:
     return study(space, decision, records=trials, stop=[he.Budget(9), he.GainBelow(0.01)])
 
 
-@pytest.mark.parametrize(("name", "where"), covering(product(MAKERS, ["plane", "pool"])))
+@pytest.mark.covering
+@pytest.mark.parametrize("where", ["plane", "pool"])
+@pytest.mark.parametrize("name", MAKERS)
 def test_every_decision_has_all_pictures(name: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rough(monkeypatch)
     conforms(asked_once(ALL[where], MAKERS[name](ALL[where].sample(3, seed=5))), [*PICTURES])
@@ -130,9 +130,9 @@ KINDS = (
 """A decision or two for each kind of picture, for each way of searching it."""
 
 
-@pytest.mark.parametrize(
-    ("name", "where"), covering(product(KINDS, [name for name in ALL if name not in ("plane", "pool")]))
-)
+@pytest.mark.covering
+@pytest.mark.parametrize("where", [name for name in ALL if name not in ("plane", "pool")])
+@pytest.mark.parametrize("name", KINDS)
 def test_every_kind_of_decision_is_drawn_over_every_space(name: str, where: str) -> None:
     space = ALL[where]
     conforms(asked_once(space, MAKERS[name](space.sample(3, seed=5))), ["decided", "loss"])

@@ -1,4 +1,4 @@
-"""Which cases of a long table `make test` runs: enough to cover it. The others run in `make test-all`."""
+"""Which cases of a long table `make test` runs: enough to cover it. The others are nightly: `make test-all`."""
 
 import itertools
 from collections import Counter
@@ -13,7 +13,7 @@ def nightly(*case: Any) -> Any:
     return pytest.param(*case, marks=pytest.mark.nightly)
 
 
-def cover(cases: Iterable[Sequence[Any]], together: int = 1) -> list[Sequence[Any]]:
+def cover(cases: Iterable[Sequence[Any]], together: int = 1) -> list[tuple[Any, ...]]:
     """Few cases of a table that have every value that occurs (`together` = 1), or every pair of values (2).
 
     A case is a tuple of what varies. What one value does wrong shows in each of its cases, and what two do wrong
