@@ -93,6 +93,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n == "hangs")) for n in FAILURES])
 @pytest.mark.parametrize("many", [False, True])
 def test_failures_are_recorded_with_the_reason_and_the_study_goes_on(
