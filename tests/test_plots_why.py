@@ -13,7 +13,6 @@ from hentropy.core.decisions import Solved, base_samples
 from hentropy.core.entropy import entropy
 from hentropy.core.gain import Appraisal, Effort, gain
 from hentropy.core.predictions import predict
-from hentropy.studies.records import State
 from hentropy.views.plots.gain_map import GRIDS, gain_map, quick, with_contenders
 from hentropy.views.plots.marks import Bars, Dots, Heat, Panel, Role, Table
 from hentropy.views.plots.scene import Scene, scene_of
@@ -316,22 +315,3 @@ def test_the_picture_marks_the_experiment_and_puts_outcomes_side_by_side() -> No
     assert len(heats) == 3
     assert len({(heat.low, heat.high) for heat in heats}) == 1
     assert "Trial 7" in picture.caption
-
-
-@pytest.mark.parametrize("name", DECISIONS)
-def test_every_decision_has_its_picture(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rough(monkeypatch)
-    scene = scene_of(begun(PLANE, DECISIONS[name], count=5))
-    target = scene.space.sample(1, 3)
-    trial = replace(scene.trials[0], number=5, params=PLANE.decode(target[0]), state=State.RUNNING, measurements={})
-    scene = replace(scene, trials=(*scene.trials, replace(trial, origin="proposed")))
-    picture = why_picture(why_info(scene, numbers=1.5e7))
-    assert len(picture.rows) >= 2
-    assert len(picture.rows[-1]) == 3
-
-
-@pytest.mark.parametrize("space", [LINE, MIXED, FOUR], ids=["line", "mixed", "four"])
-def test_every_kind_of_space_has_its_picture(space: he.Space, monkeypatch: pytest.MonkeyPatch) -> None:
-    rough(monkeypatch)
-    picture = why_picture(why_info(scene_of(begun(space, count=6)), numbers=1.5e8))
-    assert picture.rows
