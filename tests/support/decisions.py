@@ -39,7 +39,7 @@ from hentropy import (
 from hentropy.core.beliefs import Frame, Needs, Several
 from hentropy.core.beliefs.kernels import Profile, Stationary
 from support.beliefs import LOW, WIDTH, designs
-from support.tiers import covering
+from support.tiers import cover, nightly
 
 SPACE = Space.box(LOW.tolist(), (LOW + WIDTH).tolist())
 POOL = Pool(designs(10, seed=1))
@@ -166,9 +166,11 @@ ROWS: dict[str, Row] = {
 
 
 def each_way(rows: dict[str, Row], *ways: str) -> list[Any]:
-    """Each row in each way; those whose actions are searched run in one way each time, the other ways at night."""
-    slow = [name for name, row in rows.items() if row.searched]
-    return [*product([name for name in rows if name not in slow], ways), *covering(product(slow, ways))]
+    """Each row in each way; of those whose actions are searched, one of each kind runs in one way each time."""
+    made = {name: row.make(0.0) for name, row in rows.items() if row.searched}
+    kinds = {(type(own), type(own.actions)): name for name, own in made.items()}
+    kept = cover(product(kinds.values(), ways))
+    return [case if case in kept or case[0] not in made else nightly(*case) for case in product(rows, ways)]
 
 
 TWO = ("yield", "impurity")

@@ -29,10 +29,3 @@ def cover(cases: Iterable[Sequence[Any]], together: int = 1) -> list[tuple[Any, 
         new = left.pop(best)
         left = {case: parts - new for case, parts in left.items()}
     return found
-
-
-def covering(cases: Iterable[Sequence[Any]], together: int = 1) -> list[Any]:
-    """All cases of a table as parameters: those that do not `cover` it are nightly."""
-    every = [tuple(case) for case in cases]
-    chosen = cover(every, together)
-    return [pytest.param(*case) if case in chosen else nightly(*case) for case in every]
