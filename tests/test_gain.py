@@ -37,6 +37,7 @@ from hentropy.core.beliefs import Frame
 from hentropy.core.decisions import Solved
 from support.beliefs import LOW, WIDTH, dense, designs, gaussian
 from support.decisions import PLACES, POOL, ROWS, SPACE
+from support.tiers import nightly
 
 pytestmark = pytest.mark.smoke
 
@@ -177,7 +178,15 @@ def rescaled(belief: Gaussian, shift: Tensor, scale: Tensor) -> Gaussian:
 
 
 @pytest.mark.parametrize(
-    "name", ["maximize", "best_observed", "improve", "k_guesses_2", "top_k_no_distance", "estimate", "identify_max"]
+    "name",
+    [
+        "best_observed",
+        "improve",
+        "top_k_no_distance",
+        "estimate",
+        "identify_max",
+        *map(nightly, ("maximize", "k_guesses_2")),
+    ],
 )
 def test_units_of_designs_change_nothing(name: str) -> None:
     shift, scale = torch.tensor([7.0, -300.0]).double(), torch.tensor([40.0, 0.25]).double()

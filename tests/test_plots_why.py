@@ -20,6 +20,7 @@ from hentropy.views.plots.target import with_best_today
 from hentropy.views.plots.why import decided_after, why_info, why_picture
 from support.pictures import coarse, rough
 from support.studies import DECISIONS, LINE, MIXED, PLANE, begun
+from support.tiers import nightly
 
 FOUR = he.Space(**MIXED.parameters, w=he.Real(-1.0, 1.0))
 NONE = np.zeros((0, 1))
@@ -74,7 +75,9 @@ def test_nothing_is_added_to_all_gains_where_the_best_action_is_hard_to_find(tre
     assert view.gains[column, row] == pytest.approx(info.at_target, rel=1e-3)  # differences of losses that are searched
 
 
-@pytest.mark.parametrize("name", ["maximize", "top k", "k guesses", "own function, box", "sequence", "own class"])
+@pytest.mark.parametrize(
+    "name", ["top k", "own function, box", *map(nightly, ("maximize", "k guesses", "sequence", "own class"))]
+)
 def test_quick_gains_agree_with_a_long_audit(name: str) -> None:
     """With the actions that are best after outcomes, screening finds nearly what a search after each outcome finds."""
     scene = scene_of(begun(PLANE, DECISIONS[name], count=8, first=4))
@@ -258,7 +261,7 @@ def test_the_grid_is_as_fine_as_the_work_allows_and_has_no_blanks() -> None:
     assert np.isfinite(fine.slices[0].gains).all()
 
 
-@pytest.mark.parametrize("name", ["top k", "identify argmax", "level sets"])
+@pytest.mark.parametrize("name", ["level sets", nightly("top k"), nightly("identify argmax")])
 def test_the_same_study_has_the_same_map_on_a_slow_machine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first = why_info(scene_of(begun(PLANE, DECISIONS[name], count=6)), numbers=3e7)
     hours = itertools.count(0.0, 3600.0)
