@@ -47,6 +47,7 @@ SOLVERS: dict[str, Solver] = {
 DECISIONS: dict[str, Decision] = {"maximize": Maximize(), "top_k": TopK(2, weight=1.0, cap=5.0), "pair": KGuesses(2)}
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("decision", DECISIONS)
 def test_solvers_on_a_box(solver: str, decision: str) -> None:
