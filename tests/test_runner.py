@@ -163,6 +163,7 @@ def ours(kind: str, objective: PythonObjective, workers: int) -> Iterator[Execut
         yield executor
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", ["processes", "dask"])
 def test_workers_killed_while_they_work(
     kind: str, lab: Callable[..., PythonObjective], tmp_path: Path, store_url: str
