@@ -58,13 +58,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     At the end, the rest keeps all workers busy together.
     """
-    tables = defaultdict[str, dict[tuple[int, ...], pytest.Item]](dict)
+    tables = defaultdict[tuple[str, tuple[int, ...]], dict[tuple[int, ...], pytest.Item]](dict)
     for item in items:
-        if isinstance(item, pytest.Function) and item.get_closest_marker("covering"):
-            tables[item.nodeid.partition("[")[0]][tuple(item.callspec.indices.values())] = item
-    for cases in tables.values():
-        kept = cover(cases, *next(iter(cases.values())).get_closest_marker("covering").args)
-        for case in cases.keys() - kept:
+        mark = item.get_closest_marker("covering")
+        if mark is not None and isinstance(item, pytest.Function) and item.get_closest_marker("nightly") is None:
+            tables[item.nodeid.partition("[")[0], mark.args][tuple(item.callspec.indices.values())] = item
+    for (_, together), cases in tables.items():
+        for case in cases.keys() - set(cover(cases, *together)):
             cases[case].add_marker("nightly")
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
