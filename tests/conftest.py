@@ -62,7 +62,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         mark = item.get_closest_marker("covering")
         if mark is not None and isinstance(item, pytest.Function) and item.get_closest_marker("nightly") is None:
-            tables[item.nodeid.partition("[")[0], mark.args][tuple(item.callspec.indices.values())] = item
+            tables[item.nodeid.partition("[")[0], mark.args][tuple(map(id, item.callspec.params.values()))] = item
     for (_, together), cases in tables.items():
         for case in cases.keys() - set(cover(cases, *together)):
             cases[case].add_marker("nightly")

@@ -24,6 +24,14 @@ def test_few_cases_have_all_that_occurs(together: int, most: int) -> None:
     assert len(found) <= most
 
 
+@pytest.mark.covering
+@pytest.mark.parametrize("one", [1, 1.0, "1"])
+@pytest.mark.parametrize("other", [[], {}, ()])
+def test_a_table_that_is_marked_runs_by_a_cover(one: object, other: object, request: pytest.FixtureRequest) -> None:
+    own = [item for item in request.session.items if item.name.startswith("test_a_table_that_is_marked")]
+    assert sum(item.get_closest_marker("nightly") is None for item in own) <= 3
+
+
 def test_every_mark_is_described() -> None:
     used = {
         mark
