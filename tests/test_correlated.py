@@ -12,7 +12,6 @@ from hentropy.core.spaces import Space
 from hentropy.studies.testing import check_belief
 from support.beliefs import LOW, NAMES, RHO, WIDTH, correlated, dense_outcomes, designs, price, tensor, two_outcomes
 
-pytestmark = pytest.mark.smoke
 SPACE = Space.box(LOW.tolist(), (LOW + WIDTH).tolist())
 POINTS = designs(3, seed=21)
 KINDS = pytest.mark.parametrize("H", [1, 3], ids=["gp", "mixture"])

@@ -94,6 +94,7 @@ def test_correlated_outcomes_on_a_box(name: str) -> None:
     check_decision(SEVERAL_ROWS[name].make(0.0), Several((correlated(1),)), SPACE, actions=6, designs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SEVERAL_ROWS)
 def test_mixtures_of_correlated_outcomes_on_a_list(name: str) -> None:
     check_decision(SEVERAL_ROWS[name].make(0.0), Several((correlated(3),)), POOL, actions=6, designs=2)

@@ -48,7 +48,7 @@ from hentropy.views.text.trial_files import csv_text, exported_in, json_lines
 from support.beliefs import NAMES, composed, correlated, dense, designs, gaussian, kernel, transformed, truth
 from support.studies import LINE, hill, measured, study
 
-pytestmark = [pytest.mark.smoke, pytest.mark.numerics]
+pytestmark = pytest.mark.numerics
 
 POINTS = torch.cat([designs(4, seed=5), gaussian().X[:2]])
 FACTOR = 1.7

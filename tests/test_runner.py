@@ -59,6 +59,7 @@ def states(made: he.Study) -> list[str]:
     return [trial.state.value for trial in made.records]
 
 
+@pytest.mark.smoke
 def test_a_run_is_the_same_as_asking_and_telling(lab: Callable[..., PythonObjective]) -> None:
     made, plain = (study(7, first=4, stop_when_exhausted=False) for _ in range(2))
     reason = run(made, Local(lab("return -(x - 0.3) ** 2")))

@@ -15,8 +15,6 @@ from support.beliefs import designs, tensor, three_outcomes, two_outcomes
 from support.decisions import POOL, ROWS, SPACE
 from support.outcomes import LIMIT, Brute, Sold, lines, sold
 
-pytestmark = pytest.mark.smoke
-
 NAMES = ("yield", "impurity")
 OWN = he.decision(sold, he.Points(1), outcomes=NAMES)
 ROWS_1D = torch.linspace(0.0, 1.0, 9, dtype=torch.float64).unsqueeze(-1)

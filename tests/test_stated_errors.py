@@ -83,6 +83,7 @@ def spread_by_stated_error(case: Case) -> float:
 EVERY_TIME = ("top_k, gp", "min_max, gp", "sequence, gp", "target, gp", "top_k, list", "k_guesses_2, list")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name if name in EVERY_TIME else nightly(name) for name in CALIBRATED])
 def test_stated_errors_are_those_of_other_seeds(name: str) -> None:
     """False alarms: the ratio has a standard error of 0.13 where errors are right, so below 1e-4 for each case."""
