@@ -59,7 +59,7 @@ heavy: $(STAMP)
 
 # What is sensitive to rounding, as other CPUs round: a setting of MKL stands in for them.
 rounding-%: $(STAMP)
-	MKL_CBWR=$* $(PYTEST) -m 'numerics and not nightly' $(call marked,numerics)
+	MKL_CBWR=$* $(PYTEST) -m 'numerics and not (slow or nightly)' $(call marked,numerics)
 
 # Each night and before a release: all cases of all tables, all documents and examples, long runs, and wrong code.
 test-all: postgres chromium

@@ -219,7 +219,6 @@ def test_a_computed_outcome_needs_no_column_where_some_outcomes_are_measured() -
     assert_close(found, expected.moments(POINTS, Needs.MEAN).mean)
 
 
-@pytest.mark.slow
 def test_the_assay_with_the_greatest_gain_per_cost_is_proposed() -> None:
     belief, pool = correlated(1), he.Pool(ROWS)
     whole, gains = Several((belief,)), {}

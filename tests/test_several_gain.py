@@ -76,7 +76,6 @@ def test_gain_of_two_designs_and_of_one_beside_a_pending_one(H: int) -> None:
     assert float(more.value) == pytest.approx(both - one, abs=6 * float(more.std_error) + 0.02 * both)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("H", "seed", "pending"),
     [(1, 7, None), (3, 1, None), (3, 7, None), (1, 2, tensor([[0.25]])), (3, 2, tensor([[0.25]]))],
@@ -94,7 +93,6 @@ def test_proposals_are_as_good_as_the_best_of_all(H: int, seed: int, pending: Te
         assert brute.gain(torch.cat([before, proposal.x])) - already >= 0.95 * (max(gains) - already), (space, proposal)
 
 
-@pytest.mark.slow
 def test_two_designs_are_proposed_together() -> None:
     belief = lines(1, seed=2)
     brute = Brute(belief, ROWS_1D, 9)
@@ -112,7 +110,6 @@ def test_what_would_be_done_after_bad_and_good_outcomes() -> None:
     assert bad.expected_loss >= middle.expected_loss >= good.expected_loss
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("solver", [Nested(restarts=2, steps=4, screened=32), OneShot(restarts=4, steps=4), None])
 def test_every_solver_looks_ahead_to_two_outcomes(solver: Any) -> None:
     proposal = he.propose(OWN, lines(3), LINE, solver=solver)
@@ -183,7 +180,6 @@ class Mixed(he.Decision):
 LONG = he.Pool(designs(700, seed=1))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("decision", "H"), [(Pair(), 1), (Mixed(), 3)], ids=["drawn", "affine, mixture"])
 def test_tuples_of_a_long_list_are_searched(decision: he.Decision, H: int) -> None:
     """What exchange finds is no worse than any of many random tuples, now and after each outcome."""
@@ -207,7 +203,6 @@ def test_an_affine_loss_of_two_outcomes_is_that_of_the_means() -> None:
     assert he.entropy(Mixed(), belief, SPACE).value <= found.value + 1e-9
 
 
-@pytest.mark.slow
 def test_other_kinds_of_actions_see_both_outcomes() -> None:
     belief, at = two_outcomes(3), designs(3, seed=2)
     for decision in (
