@@ -203,6 +203,7 @@ def test_command_measures_again_what_did_not_work(tmp_path: Path, programs: Path
     assert abs(best["length"] - 12) <= 2
 
 
+@pytest.mark.nightly
 def test_own_decision_prefers_the_broad_peak(tmp_path: Path, programs: Path) -> None:
     folder = copied("own_decision", tmp_path)
     said = run(folder, shell("run study.toml"))

@@ -52,7 +52,6 @@ VALUES = {
 """Columns of values, and a value, one with its error, and none, before and since outcomes have names."""
 
 
-@pytest.mark.covering
 @pytest.mark.parametrize("version", EARLIER)
 def test_every_earlier_version_becomes_the_newest(version: str, store_url: str) -> None:
     backend, new = backend_at(store_url), version >= "0005"
