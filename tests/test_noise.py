@@ -12,7 +12,6 @@ from hentropy.core.beliefs import Gaussian, Needs, Transformed
 from hentropy.core.beliefs.gaussian import NO_NOISE
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.beliefs.transformed import normal_belief
-from support.tiers import nightly
 
 SPACE = he.Space(x=he.Real(0.0, 1.0), y=he.Real(0.0, 1.0))
 
@@ -174,7 +173,10 @@ EVERY = (
 )
 
 
-@pytest.mark.parametrize("place", [*range(len(EVERY)), *map(nightly, range(len(EVERY), 2 * len(EVERY)))])
+@pytest.mark.parametrize(
+    "place",
+    [pytest.param(i, marks=[pytest.mark.nightly] * (i >= len(EVERY))) for i in range(2 * len(EVERY))],
+)
 def test_no_study_of_awkward_data_ends_in_an_error(place: int) -> None:
     """Every decision with two kinds of data and two statements of the noise."""
     data = list(awkward().values())
