@@ -580,7 +580,7 @@ def large(site: Site) -> he.Study:
     return site.study("large", told=14_000)
 
 
-@pytest.mark.parametrize("verb", ["ask", "look"])
+@pytest.mark.parametrize("verb", ["look", nightly("ask")])
 def test_a_study_that_needs_too_much_memory_fails_and_others_go_on(
     site: Site,
     large: he.Study,

@@ -75,6 +75,7 @@ def server(postgres_url: str) -> Iterator[Served]:
         yield it
 
 
+@pytest.mark.nightly
 def test_fifty_clients_lose_nothing(server: Served, postgres_url: str) -> None:
     address = server.url
     study = he.Study(SPACE, he.Maximize(), name="load", first=FIRST, hyperparameters="map", storage=postgres_url)

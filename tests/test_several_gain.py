@@ -14,6 +14,7 @@ from hentropy.core.solvers import Finite, Nested, OneShot
 from support.beliefs import designs, tensor, three_outcomes, two_outcomes
 from support.decisions import POOL, ROWS, SPACE
 from support.outcomes import LIMIT, Brute, Sold, lines, sold
+from support.tiers import nightly
 
 NAMES = ("yield", "impurity")
 OWN = he.decision(sold, he.Points(1), outcomes=NAMES)
@@ -180,7 +181,7 @@ class Mixed(he.Decision):
 LONG = he.Pool(designs(700, seed=1))
 
 
-@pytest.mark.parametrize(("decision", "H"), [(Pair(), 1), (Mixed(), 3)], ids=["drawn", "affine, mixture"])
+@pytest.mark.parametrize(("decision", "H"), [nightly(Pair(), 1), (Mixed(), 3)], ids=["drawn", "affine, mixture"])
 def test_tuples_of_a_long_list_are_searched(decision: he.Decision, H: int) -> None:
     """What exchange finds is no worse than any of many random tuples, now and after each outcome."""
     belief = two_outcomes(H)
