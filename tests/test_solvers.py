@@ -95,7 +95,7 @@ CASES: dict[str, tuple[Decision, Callable[[], Gaussian], Space, int]] = {
 }
 
 
-LONG = ("top_k_2d", "sequence_2d")
+LONG = ("top_k_2d", "sequence_2d", "integer", "logarithmic")
 
 
 @pytest.mark.parametrize("name", [nightly(name) if name in LONG else name for name in CASES])
