@@ -22,7 +22,7 @@ from hentropy.core.decisions.boxes import (
 )
 from support.beliefs import tensor
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 INF = torch.inf
 MEAN = tensor([0.4, -0.3])
 BOXES = {

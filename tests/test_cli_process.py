@@ -16,6 +16,7 @@ import torch
 
 import hentropy as he
 from support.commands import STUDY, done, function, hentropy, lab
+from support.tiers import nightly
 from support.waiting import PATIENCE, until
 
 SOURCE = Path(he.__file__).parents[1]
@@ -46,7 +47,7 @@ def started(*arguments: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-@pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, 1), (signal.SIGTERM, 2)])
+@pytest.mark.parametrize(("number", "workers"), [nightly(signal.SIGINT, 1), (signal.SIGTERM, 2)])
 def test_a_run_that_is_stopped_goes_on_as_if_it_had_not(
     number: signal.Signals, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

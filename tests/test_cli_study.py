@@ -100,6 +100,7 @@ def test_several_trials_fail_or_are_withdrawn_at_once(folder: Path) -> None:
     assert notes == [failed, withdrawn, failed, withdrawn, *[("failed", "no reason given")] * 2]
 
 
+@pytest.mark.smoke
 def test_a_study_by_hand(folder: Path) -> None:
     lab(folder)
     [asked] = json.loads(done("ask", "lab.toml", "--json"))
@@ -220,6 +221,7 @@ def test_asking_ends_with_the_rules_of_the_study(folder: Path) -> None:
     assert [t["number"] for t in json.loads(done("ask", "lab.toml", "--json", "--anyway"))] == [4]
 
 
+@pytest.mark.smoke
 def test_a_run_to_the_end_and_once_more(folder: Path) -> None:
     lab(folder, function(folder, "ran_to_the_end"))
     first = done("run", "lab.toml")
@@ -323,6 +325,7 @@ def test_check_says_what_a_study_will_do_and_makes_nothing(folder: Path) -> None
     assert "with 1 trial, and resumes" in done("check", "lab.toml")
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("change", "said"),
     [

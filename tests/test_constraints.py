@@ -157,6 +157,7 @@ def believed_in(where: str) -> he.Gaussian:
     return believed(SPACES[where])
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(("where", "q"), [("solvents", 1), ("solvents", 3), ("disc", 1), ("steps", 1), ("parts", 2)])
 @pytest.mark.parametrize("name", ["maximize", "top_k", "k_guesses", "best_observed", "estimate"])
 def test_proposals_and_decisions_satisfy_the_conditions(name: str, where: str, q: int) -> None:

@@ -28,7 +28,7 @@ from hentropy.studies.stopping import Standing, StoppingRule
 from support.decisions import POOL, ROWS, SEVERAL_ROWS, SPACE
 from support.words import with_changes, written
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 TABLE = ROWS | {f"several {name}": row for name, row in SEVERAL_ROWS.items()}
 LIBRARY = sorted(name for name in TABLE if "own" not in name)

@@ -10,7 +10,7 @@ from hentropy.studies.storage import open_store
 from hentropy.views.cli.doctor import extras, needed
 from support.commands import done, hentropy
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 
 def test_what_is_here_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from hentropy.studies.execution import (
     PythonObjective,
 )
 from hentropy.studies.execution.cluster import Dask
+from support.tiers import nightly
 from support.waiting import LATE, PATIENCE, until
 
 LAB = """
@@ -352,7 +353,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("kind", ["local", "processes", "dask"])
+@pytest.mark.parametrize("kind", ["local", nightly("processes"), "dask"])
 def test_an_interrupt_ends_all(kind: str, lab: Lab, tmp_path: Path) -> None:
     """Ctrl-C in a terminal reaches all processes in the foreground; the program ends, and leaves none behind."""
     lab("slow")

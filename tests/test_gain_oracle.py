@@ -22,7 +22,7 @@ from hentropy.core.beliefs.transformed import normal_belief
 from hentropy.core.spaces import DesignSpace
 from support.beliefs import LOW, WIDTH, composed, dense, designs, gaussian, tensor, transformed, truth
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 X = designs(7, seed=3).round(decimals=2)
 X[:, 1] = X[:, 1].round()
@@ -136,6 +136,7 @@ def inside(space: DesignSpace, x: Tensor) -> Tensor:
     return ((x >= space.bounds[0]) & (x <= space.bounds[1])).all(-1)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("decide_on", DECIDE_ON)
 @pytest.mark.parametrize("kind", SPACES)
 @pytest.mark.parametrize(("belief", "noise"), list(product(BELIEFS, NOISES)))

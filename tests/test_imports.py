@@ -11,7 +11,7 @@ import experiments
 import hentropy
 from docs.extensions.layers import DOCS, DRAWING, drawing, layers
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 PACKAGE = Path(hentropy.__file__).parent
 EXPERIMENTS = Path(experiments.__file__).parent

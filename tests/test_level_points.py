@@ -77,6 +77,7 @@ def test_the_conservative_set_grows_with_what_is_known_and_shrinks_with_the_conf
     assert shares[0] > shares[1] > shares[2]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("H", [1, 3])
 @pytest.mark.parametrize("options", [{}, {"relation": "misclassification"}, {"confidence": 0.9}])
 def test_a_weight_is_so_many_copies_of_a_point(options: dict[str, Any], H: int) -> None:
@@ -142,6 +143,7 @@ def test_few_points_stand_for_themselves() -> None:
     assert weights.tolist() == pytest.approx([1.5] * 200)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("hyperparameters", ["map", "mixture"])
 @pytest.mark.parametrize("options", [{}, {"relation": "misclassification"}, {"confidence": 0.9}])
 def test_chosen_points_say_what_all_candidates_say(options: dict[str, Any], hyperparameters: str) -> None:

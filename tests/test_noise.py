@@ -1,6 +1,5 @@
 """Noise that is stated, learned, or absent: what a belief says at designs that were measured."""
 
-import itertools
 import math
 import re
 
@@ -145,7 +144,9 @@ def awkward() -> dict[str, tuple[Tensor, Tensor]]:
     }
 
 
-@pytest.mark.parametrize(("name", "noise"), list(itertools.product(awkward(), [None, 0.0, 1e-4])))
+@pytest.mark.covering
+@pytest.mark.parametrize("noise", [None, 0.0, 1e-4])
+@pytest.mark.parametrize("name", awkward())
 def test_no_data_end_in_a_linear_algebra_error(name: str, noise: float | None) -> None:
     X, Y = awkward()[name]
     belief = he.fit(X, Y, space=SPACE, noise=noise)
@@ -172,7 +173,10 @@ EVERY = (
 )
 
 
-@pytest.mark.parametrize("place", range(2 * len(EVERY)))
+@pytest.mark.parametrize(
+    "place",
+    [pytest.param(i, marks=[pytest.mark.nightly] * (i >= len(EVERY))) for i in range(2 * len(EVERY))],
+)
 def test_no_study_of_awkward_data_ends_in_an_error(place: int) -> None:
     """Every decision with two kinds of data and two statements of the noise."""
     data = list(awkward().values())

@@ -59,6 +59,7 @@ def states(made: he.Study) -> list[str]:
     return [trial.state.value for trial in made.records]
 
 
+@pytest.mark.smoke
 def test_a_run_is_the_same_as_asking_and_telling(lab: Callable[..., PythonObjective]) -> None:
     made, plain = (study(7, first=4, stop_when_exhausted=False) for _ in range(2))
     reason = run(made, Local(lab("return -(x - 0.3) ** 2")))
@@ -93,6 +94,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n == "hangs")) for n in FAILURES])
 @pytest.mark.parametrize("many", [False, True])
 def test_failures_are_recorded_with_the_reason_and_the_study_goes_on(
@@ -162,6 +164,7 @@ def ours(kind: str, objective: PythonObjective, workers: int) -> Iterator[Execut
         yield executor
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", ["processes", "dask"])
 def test_workers_killed_while_they_work(
     kind: str, lab: Callable[..., PythonObjective], tmp_path: Path, store_url: str

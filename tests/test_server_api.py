@@ -70,6 +70,7 @@ def test_a_body_that_is_no_json_is_said_to_be_that(here: Served) -> None:
     assert "the body is not valid JSON, at character 6: " in sentence
 
 
+@pytest.mark.smoke
 def test_from_a_definition_to_a_verdict(here: Served, url: str) -> None:
     assert get(here, "/studies") == {"studies": []}
     checked = post(here, "/check", SMALL)

@@ -26,6 +26,7 @@ from hentropy.views.server.job_queue import KEPT, JobQueue
 from hentropy.views.server.jobs import Busy, Job, JobService, LatestLooks, Look, Part, job_json
 from hentropy.views.server.looking import TooLong, at_most, drawn_in_time, look
 from hentropy.views.server.settings import usual_memory
+from support.tiers import nightly
 from support.waiting import LATE, PATIENCE, until
 
 KEY = StudyKey(1, "study", 1.0)
@@ -579,7 +580,7 @@ def large(site: Site) -> he.Study:
     return site.study("large", told=14_000)
 
 
-@pytest.mark.parametrize("verb", ["ask", "look"])
+@pytest.mark.parametrize("verb", ["look", nightly("ask")])
 def test_a_study_that_needs_too_much_memory_fails_and_others_go_on(
     site: Site,
     large: he.Study,
@@ -603,7 +604,7 @@ def test_a_study_that_needs_too_much_memory_fails_and_others_go_on(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", ["ask", "look"])
+@pytest.mark.parametrize("verb", ["ask", nightly("look")])
 def test_a_study_that_takes_for_ever_is_ended_and_others_go_on(
     site: Site, verb: str, caplog: pytest.LogCaptureFixture
 ) -> None:

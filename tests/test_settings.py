@@ -59,6 +59,7 @@ def test_a_gain_is_about_what_may_be_decided() -> None:
         assert float(drawn.mean()) == pytest.approx(float(gain), abs=4.0 * float(drawn.std()) / 300**0.5)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("hyperparameters", ["map", "mixture"])
 @pytest.mark.parametrize(
     "decision", [he.Maximize(), he.TopK(2, scaled=True), he.KGuesses(2), he.Identify("argmax")], ids=repr

@@ -25,7 +25,6 @@ from support.beliefs import (
     two_outcomes,
 )
 
-pytestmark = pytest.mark.core
 SPACE = Space.box(LOW.tolist(), (LOW + WIDTH).tolist())
 POINTS = designs(4, seed=21)
 

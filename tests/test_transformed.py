@@ -21,9 +21,9 @@ from hentropy.studies.outcomes import Computed
 from hentropy.studies.testing import check_belief, check_decision
 from hentropy.views.plots import PICTURES, picture
 from support.beliefs import composed, designs, gaussian, tensor, transformed
-from support.decisions import POOL, ROWS, SPACE
+from support.decisions import POOL, ROWS, SPACE, each_way
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 BENDS = {"up": (0.2, 3.0, 0.5), "down": (8.0, 0.25, -1.0), "none": (1.3, 1.3, 0.2), "decades": (1e-5, 2.0, 0.4)}
 
@@ -265,21 +265,14 @@ def test_some_of_its_components() -> None:
     assert torch.allclose(belief.component(0).observed, belief.component(1).observed)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", ROWS)
-def test_every_decision_on_a_box(name: str) -> None:
-    row = ROWS[name]
-    check_decision(row.make(0.0), transformed(1), SPACE, moved=row.make, scales=row.linear, designs=row.designs)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", ROWS)
-def test_every_decision_with_a_mixture_on_a_list(name: str) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "where"), each_way(ROWS, "box", "list"))
+def test_every_decision(name: str, where: str) -> None:
+    """On a box, and with a mixture on a list."""
     row = ROWS[name]
     families = None if row.make(0.0).needs is Needs.JOINT else composed(3, 2)
-    check_decision(
-        row.make(0.0), transformed(3, covariance=families), POOL, moved=row.make, scales=row.linear, designs=row.designs
-    )
+    belief, space = (transformed(1), SPACE) if where == "box" else (transformed(3, covariance=families), POOL)
+    check_decision(row.make(0.0), belief, space, moved=row.make, scales=row.linear, designs=row.designs)
 
 
 def skewed(n: int, d: int = 2, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -495,7 +488,7 @@ def test_of_several_outcomes_none_is_transformed() -> None:
     assert alone.outcomes == ("a",)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("log", [False, True])
 def test_a_study_with_transformed_outcomes(log: bool) -> None:
     """Asked, told, decided and shown in pictures; outcomes modelled as logarithms may be transformed as well."""
