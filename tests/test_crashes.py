@@ -190,7 +190,7 @@ def test_a_worker_elsewhere_keeps_its_trial_until_its_lease_ends(store_url: str)
     # lost once, and tried again; lost twice, and that is enough
     assert lookout.claim(study, new_owner()) is None
     [trial] = study.records
-    assert trial.state is State.FAILED
+    assert trial.state is State.WITHDRAWN
     assert "its worker was lost" in trial.note
     study.close()
 
