@@ -18,7 +18,6 @@ from hentropy.studies.stopping import Budget
 from hentropy.studies.study.failures import Failures, has_measured, signals_heard
 from hentropy.studies.study.rules import budget_notes
 
-
 PATIENCE, POLL = 600.0, 1.0
 """Seconds for which a result is held while the store does not answer, and after which it is tried again."""
 
