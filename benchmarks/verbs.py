@@ -75,6 +75,8 @@ class Verb:
     options: dict[str, Any] = field(default_factory=dict)
     new_store: bool = False
     only: str = ""
+    fails: bool = False
+    """Whether it tells of failures."""
 
 
 def value(number: int) -> float:
@@ -213,7 +215,7 @@ VERBS: dict[str, Verb] = {
         told,
         lambda study, n: None if study.records else study.tell(study.ask(), 0.0),
     ),
-    "fail": Verb(lambda s, f, n: state_of(s.tell(next_running(s), failed=f"lamp {n}")), told, asked),
+    "fail": Verb(lambda s, f, n: state_of(s.tell(next_running(s), failed=f"lamp {n}")), told, asked, fails=True),
     "withdraw": Verb(lambda s, f, n: state_of(s.withdraw(next_running(s), f"no {n}")), told, asked),
     "attach": Verb(
         lambda s, f, n: str(s.attach(design(n), value(n)).value), lambda s, f: [str(trial.value) for trial in s.records]
