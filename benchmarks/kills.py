@@ -79,7 +79,7 @@ def _kill_once(name: str, url: str, folder: Path, number: int, moments: random.R
         study = kept(url, **verb.options)
         verb.prepare(study, number)
         study.close()
-    before, wanted = len(noted(folder)), moments.choice((0, 1, 1, 2, 5))
+    before, wanted = len(noted(folder)), min(moments.choice((0, 1, 1, 2, 5)), verb.most)
     start = time.monotonic()
     process = started(repeat, name, url, folder, 100_000 * number)
     while (noticed := len(noted(folder)) - before) < wanted:
