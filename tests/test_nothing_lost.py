@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.context import ForkServerProcess
@@ -26,7 +27,7 @@ from hentropy.studies.execution.runner import RunListener, run
 from hentropy.studies.records import State
 from hentropy.studies.storage import turns
 from support.partition import network
-from support.waiting import PATIENCE, until
+from support.waiting import LATE, PATIENCE, until
 
 LEASE = 1.0
 ONE = {"stop": [he.Budget(1)]}
@@ -67,7 +68,9 @@ def lab(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def work_elsewhere(url: str, folder: Path, machine: str, function: str, room_at: int | None = None) -> None:
+def work_elsewhere(
+    url: str, folder: Path, machine: str, function: str, room_at: int | None = None, timeout: float | None = None
+) -> None:
     """Be a worker of another machine until one experiment is done; say trouble in a file.
 
     With `room_at`, the disk is full when the trial of that number begins, until this worker has said so.
@@ -86,7 +89,7 @@ def work_elsewhere(url: str, folder: Path, machine: str, function: str, room_at:
         resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
         note_down(folder / f"{machine} says", str(error))
 
-    executor = Processes(PythonObjective(f"lab:{function}", folder), 1)
+    executor = Processes(PythonObjective(f"lab:{function}", folder, timeout), 1)
     run(kept(url, **ONE), executor, Terms(lease=LEASE), RunListener(began=began, trouble=trouble))
 
 
@@ -115,6 +118,25 @@ def test_a_worker_that_was_stopped_for_many_leases_brings_its_result(store_url: 
     said = (lab / "slow says").read_text()
     assert "trial 0 is no longer this worker's, but complete" in said
     assert "kept as trial 1, a second measurement" in said
+    study.close()
+
+
+@pytest.mark.slow
+def test_time_in_which_a_worker_was_stopped_is_no_timeout(sqlite_url: str, lab: Path) -> None:
+    """It and its experiment, as by a machine that is paused."""
+    study = kept(sqlite_url, **ONE)
+    worker = started(work_elsewhere, sqlite_url, lab, "paused", "measure", None, LATE)
+    until(lambda: (lab / "pids").exists() and (lab / "pids").read_text().endswith("\n"))
+    assert worker.pid is not None
+    both = (worker.pid, int((lab / "pids").read_text()))
+    for pid in both:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(LATE + 1.0)
+    (lab / "go on").touch()
+    for pid in both:
+        os.kill(pid, signal.SIGCONT)
+    ended(worker)
+    assert results(study) == [("complete", 1000.0)]
     study.close()
 
 

@@ -1,5 +1,6 @@
 """`run`: a study to its end by one process, many, or a cluster, whatever happens to those who evaluate."""
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -247,6 +248,29 @@ class Away(MemoryStore):
     def news(self, study, since=0):
         self._answer("news")
         return super().news(study, since)
+
+
+def test_trouble_with_a_store_is_no_failure_of_a_function_that_a_study_calls() -> None:
+    store = Away()
+    made = study(3, storage=store)
+
+    def measure(x: float) -> float:
+        store.refusals["change"] = 1
+        return x
+
+    made.run(measure, 3, progress=False)
+    assert states(made) == ["complete"] * 3
+
+
+def test_a_function_whose_trial_was_told_meanwhile_gives_a_second_measurement() -> None:
+    made = study(3)
+
+    def measure(x: float) -> float:
+        made.tell(made.records[-1], 7.0)
+        return x
+
+    made.run(measure, 1, progress=False)
+    assert told(made) == [("complete", 7.0), ("complete", made.records[0].params["x"])]
 
 
 @pytest.mark.parametrize("kind", ["change", "add", "news"])
@@ -520,6 +544,20 @@ def test_clocks_that_jump_end_no_lease_and_prolong_none(hours: float) -> None:
     while lookout.claim(made, "another") is None:
         passed, silent = passed + 10.0, silent + 10.0
     assert 60.0 <= silent <= 80.0
+
+
+@pytest.mark.parametrize("hours", [24.0, -24.0])
+def test_a_clock_that_jumps_by_a_day_in_the_middle_of_a_run(hours: float, lab: Callable[..., PythonObjective]) -> None:
+    store = Jumping()
+    made = study(8, first=4, storage=store, stop_when_exhausted=False)
+
+    def jump(trial: he.Trial) -> None:
+        store.ahead = 3600.0 * hours * (trial.number % 2)
+
+    run(made, Processes(lab("return math.sin(9 * x)"), 2), watch=RunListener(began=jump))
+    assert states(made) == ["complete"] * 8
+    assert all(trial.value == math.sin(9 * trial.params["x"]) for trial in made.records)
+    assert {entry.losses for entry in made.log.entries.values()} == {0}
 
 
 def test_leases_are_renewed_while_an_experiment_lasts(
