@@ -439,25 +439,28 @@ def test_a_late_failure_says_nothing_of_the_design(now: str) -> None:
 
 
 def test_a_lost_worker_is_no_failure_of_the_design_and_its_result_is_still_taken() -> None:
-    """Four times a worker elsewhere is not heard of; then the last one comes back with a value."""
+    """Four workers on other machines are not heard of, one after the other; then all of them come back with a value."""
     made = study()
-    passed, owner = 0.0, "far|elsewhere|1|1|a"
+    passed, owners = 0.0, [f"far|elsewhere|{number}|1|a" for number in range(4)]
     lookout = Lookout(Terms(lease=60.0), lambda: passed)
-    made.begin(owner, lease=60.0)
-    for number in range(2, 6):
-        assert lookout.claim(made, FAR) is None
+    made.begin(owners[0], lease=60.0)
+    for owner in (*owners[1:], FAR):
+        assert lookout.claim(made, owner) is None
         passed += 61.0
-        last, owner = owner, f"far|elsewhere|{number}|1|a"
-        if lookout.claim(made, owner) is None:
-            break
+        assert (lookout.claim(made, owner) is None) == (owner == FAR)
     [trial] = made.records
-    assert number == 5
     assert trial.state is State.WITHDRAWN
     assert trial.note.startswith("its worker was lost (time 4); withdrawn")
     made.attach({"x": 0.5}, 1.0)
     assert made.success is None  # nothing was learned of it
-    finish(made, 0, last, measured(2.5), Terms())
-    assert told(made) == [("complete", 2.5), ("complete", 1.0)]
+    for value, owner in enumerate(owners):
+        finish(made, 0, owner, measured(float(value)), Terms())
+    assert told(made) == [("complete", value) for value in (0.0, 1.0, 1.0, 2.0, 3.0)]
+    assert [trial.number for trial in made.records if trial.note.startswith("second measurement of trial 0")] == [
+        2,
+        3,
+        4,
+    ]
 
 
 def test_one_whose_evaluators_are_lost_each_time_is_withdrawn(lab: Callable[..., PythonObjective]) -> None:

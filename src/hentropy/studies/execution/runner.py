@@ -219,9 +219,11 @@ class _Run:
         """Record what has ended when the run does, by an interrupt or an error; say what cannot be recorded."""
         with suppress(ExecutionError):  # a cluster that is gone
             self.held.update(self.executor.wait(0))
-        for number, outcome in tuple(self.held.items()):
-            try:
-                self._recorded(number, outcome)
-            except StorageError as error:
-                lost = f"{error}; the outcome of trial {number} is not recorded, tell it by hand: {outcome}"
+        try:
+            for number, outcome in tuple(self.held.items()):
+                with suppress(StorageError):
+                    self._recorded(number, outcome)
+        finally:
+            for number, outcome in self.held.items():
+                lost = f"the outcome of trial {number} is not recorded, tell it by hand: {outcome}"
                 self.watch.trouble(StorageError(lost))
