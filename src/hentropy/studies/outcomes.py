@@ -616,10 +616,14 @@ def _with_noise(outcomes: Mapping[str, Outcome | Computed], noise: Any) -> dict[
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A belief, and the factor that the record of predictions has put on its spread, by outcome; 1 if there is none."""
+    """A belief, and the factor that the record of predictions has put on its spread, by outcome; 1 if there is none.
+
+    The note says why it is a simpler belief than the study asks for.
+    """
 
     belief: Belief
     factors: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
 
     def predictions(self, x: Tensor, names: Sequence[str]) -> list[dict[str, Prediction]]:
         """What observations at designs x (q x d) are expected to show of outcomes, as far as these are numbers."""

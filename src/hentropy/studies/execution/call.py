@@ -13,7 +13,8 @@ and is answered by two lines: an empty one at once, which says that the evaluati
     {"failed": why}                  an exception, a module that cannot be imported, a program that cannot be started
 
 The pipes of these lines are its own. What the function reads is empty, and what it prints goes to standard error.
-When nobody holds the other end any more, this process ends, with all processes it has started.
+When nobody holds the other end any more, this process ends, with all processes it has started; also one whose function
+keeps the interpreter to itself, so that no thread of it runs: a process beside it watches, too.
 """
 
 import contextlib
@@ -22,6 +23,7 @@ import json
 import operator
 import os
 import queue
+import select
 import signal
 import subprocess
 import sys
@@ -175,10 +177,35 @@ def line_pipes() -> "tuple[queue.SimpleQueue[bytes], IO[bytes]]":
     return questions, answers
 
 
+def watch_pipe() -> None:
+    """Start a process that ends this group once nobody holds the other end of the pipe any more.
+
+    It is no child of this process, so that a function that waits for its own children does not meet it.
+    """
+    with contextlib.suppress(OSError):  # no room for another process: then the thread that listens has to do
+        between = os.fork()
+        if between:
+            os.waitpid(between, 0)
+            return
+        try:
+            if not os.fork():
+                nothing = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nothing, 1)  # whoever reads these must see that the group's first process has ended
+                os.dup2(nothing, 2)
+                pipe = select.poll()
+                pipe.register(0, 0)  # nothing but its end is waited for
+                pipe.poll()
+                os.killpg(0, signal.SIGKILL)
+        finally:
+            os._exit(0)
+
+
 def main() -> None:
     """Answer, until nobody asks any more."""
-    questions, answers = line_pipes()
     kind, folder, *rest = sys.argv[1:]
+    if kind == "function":
+        watch_pipe()
+    questions, answers = line_pipes()
     answer = Function(folder, *rest) if kind == "function" else partial(run, folder, rest)
     while True:  # in the main thread, which some functions need
         question = questions.get()

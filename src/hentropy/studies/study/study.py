@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hentropy.core.beliefs import Belief, Needs
+from hentropy.core.beliefs.linalg import numerical_errors
 from hentropy.core.beliefs.success import Success
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
@@ -28,7 +29,7 @@ from hentropy.core.models.own import Model, name_of
 from hentropy.core.solvers import Assay, Auto, Proposal, Solver
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.core.spaces.constraints import Condition
-from hentropy.errors import HentropyError, InputError, NoStore, Outdated, StudyError
+from hentropy.errors import HentropyError, InputError, NoStore, NumericalError, Outdated, StudyError
 from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Calibrated, Computed, Doubt, Fitting, Outcomes
 from hentropy.studies.records import (
@@ -355,7 +356,8 @@ class Study:
         self.log.sync()
         known = (self.log.trials, count)
         if self._proposed is None or self._proposed[0] != known:
-            self._proposed = (known, self.asker.propose(count))
+            with numerical_errors("the search for the next experiment"):
+                self._proposed = (known, self.asker.propose(count))
         return self._proposed[1]
 
     def tell(
@@ -468,9 +470,22 @@ class Study:
             raise StudyError(nothing_to_decide(why))
         if self._fitted is None or self._fitted[0] != told:
             earlier = None if self._fitted is None else self._fitted[1]
-            fitted = self.fitting.belief(told, self.log.row, earlier)
-            self._fitted = (told, fitted, self.fitting.calibrated(fitted, told))
+            self._fitted = (told, *self._fit(told, earlier))
         return self._fitted[2]
+
+    def _fit(self, told: tuple[Trial, ...], earlier: Belief | None) -> tuple[Belief, Calibrated]:
+        """The belief as it is fitted, and with the record of predictions; a simpler one where that fails."""
+        try:
+            with numerical_errors("the fit of the model"):
+                fitted = self.fitting.belief(told, self.log.row, earlier)
+                return fitted, self.fitting.calibrated(fitted, told)
+        except NumericalError as error:
+            if self.fitting.model is not None or self.fitting.hyperparameters == "map":
+                raise
+            note = f'The model is a simpler one (hyperparameters="map"), because {error}.'
+        with numerical_errors("the fit of the model, and of a simpler one,"):
+            fitted = replace(self.fitting, hyperparameters="map").belief(told, self.log.row)
+        return fitted, Calibrated(fitted, note=note)
 
     @property
     def success(self) -> Success | None:
@@ -486,7 +501,8 @@ class Study:
             return None
         if self._learned is None or self._learned[0] != ended:
             X = torch.stack([self.log.row(trial) for trial in ended]).to(device=self.fitting.device)
-            found = fit_success(X, succeeded, space=self.space, at_least=self._at_least, seed=self.seed)
+            with numerical_errors("the fit of the probability of success"):
+                found = fit_success(X, succeeded, space=self.space, at_least=self._at_least, seed=self.seed)
             self._learned = (ended, found)
         return self._learned[1]
 
@@ -506,7 +522,8 @@ class Study:
         has ended.
         """
         self.log.sync()
-        verdict = self._decided()
+        with numerical_errors("the search for the best action"):
+            verdict = self._decided()
         return self.with_worth(verdict) if worth or (worth is None and self.log.stopped()) else verdict
 
     def with_worth(self, verdict: Verdict) -> Verdict:
@@ -570,7 +587,7 @@ class Study:
         )
         given = self.recommended(found)
         comparer = self._comparer(found.decision, belief)
-        caveats = doubt_sentence(self._doubts, self.outcomes), self._unsure_of_noise(belief)
+        caveats = self._calibrated.note, doubt_sentence(self._doubts, self.outcomes), self._unsure_of_noise(belief)
         if given is None:
             action, quantities = found.action, self.outcomes.quantities
             rows, comparison = self._bounded_rows(action, found.decision, belief, quantities), None

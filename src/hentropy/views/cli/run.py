@@ -163,7 +163,8 @@ def worker(
         note_versions(it)
         say_begin(it)
         with going_on_later(it):
-            executor = executor_of("local", objective_of(words), 1)
+            # apart: an objective may keep the interpreter for longer than a lease, which this process renews
+            executor = executor_of("processes", objective_of(words), 1)
             why = run_to_the_end(
                 it, executor, terms_of(words), RunListener(ended=partial(_ended, it), trouble=say_trouble)
             )

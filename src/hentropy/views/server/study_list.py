@@ -51,7 +51,7 @@ class Standings:
         found = []
         for record in self._store.studies():
             with suppress(Gone):  # deleted just now
-                found.append(replace(self._of(record, revisions.get(record.id)), verdict=verdicts.get(record.id)))
+                found.append(replace(self._of(record, revisions.get(record.id)), verdict=verdicts.get(record.key)))
         return tuple(found)
 
     def one(self, record: StudyRecord) -> ListedStudy:
