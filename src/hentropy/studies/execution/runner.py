@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hentropy.errors import Gone, HentropyError, StorageError
+from hentropy.errors import Gone, HentropyError, ReadOnly, StorageError
 from hentropy.studies.execution.executor import Evaluation, Executor
 from hentropy.studies.execution.leases import Lookout, Taken, Terms, finish, give_back, renew
 from hentropy.studies.records import State, Trial
@@ -112,7 +112,7 @@ class _Run:
         try:
             self._begin()
             over = not self.in_hand and bool(self.study.enough) and not self._others_work()
-        except Gone:
+        except (Gone, ReadOnly):
             raise
         except StorageError as error:
             self._endure(error)
@@ -195,7 +195,7 @@ class _Run:
             except Gone:
                 raise
             except StorageError as error:
-                if time.monotonic() > deadline:
+                if isinstance(error, ReadOnly) or time.monotonic() > deadline:
                     raise StorageError(f"{error}; the outcome of trial {number} is not recorded: {outcome}") from error
                 self.watch.trouble(
                     StorageError(f"{error}; the outcome of trial {number} is held, and recorded once the store answers")
