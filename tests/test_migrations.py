@@ -230,10 +230,12 @@ def test_an_upgraded_study_goes_on(number: int, tmp_path: Path) -> None:
         assert (told.number, study.records[-1]) == (last.number + 1, told)
 
 
-def test_an_old_store_that_its_own_programs_change_is_read_as_it_is_now(tmp_path: Path) -> None:
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_an_old_store_that_its_own_programs_change_is_read_as_it_is_now(journal: str, tmp_path: Path) -> None:
     store = opened(old_store(7, tmp_path / "lab.db"))
     [study] = store.studies()
     with closing(sqlite3.connect(tmp_path / "lab.db")) as connection:
+        connection.execute(f"PRAGMA journal_mode = {journal}")
         for note in ("one", "two"):
             connection.execute("UPDATE hentropy_trials SET note = ?, revision = revision + 1 WHERE number = 3", (note,))
             connection.commit()

@@ -135,13 +135,16 @@ def _identity(path: str | Path) -> Identity:
     return found.st_dev, found.st_ino
 
 
-def denied(path: Path) -> str | None:
-    """Why this user may not write to a file that is there, and who can change that; None if nothing is known."""
+READ, CHANGE = os.R_OK, os.R_OK | os.W_OK
+
+
+def denied(path: Path, wanted: int = CHANGE) -> str | None:
+    """Why this user may not use a file that is there, and who can change that; None if nothing is known."""
     try:
         found = path.stat()
     except OSError:
         return None
-    if os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+    if os.access(path, wanted, effective_ids=os.access in os.supports_effective_ids):
         return None
     if os.statvfs(path).f_flag & os.ST_RDONLY:
         return f"{path} is on a file system that is mounted read-only"
@@ -150,7 +153,8 @@ def denied(path: Path) -> str | None:
     except KeyError:  # a user whom this machine does not know
         owner = f"the user {found.st_uid}"
     rights = stat.S_IMODE(found.st_mode) & 0o666
-    return f"{path} belongs to {owner}, with the rights {rights:o}, and you may not write to it"
+    verb = "read" if wanted == READ else "write to"
+    return f"{path} belongs to {owner}, with the rights {rights:o}, and you may not {verb} it"
 
 
 PATIENCE = 60.0
@@ -315,8 +319,9 @@ class Sqlite(Backend):
 
     def _denied(self) -> str:
         """Which of the files this user may not use, if it is that."""
-        files = (Path(f"{self.path}{end}") for end in ("", "-wal", "-shm"))
-        return next((f" ({why})" for file in files if (why := denied(file)) is not None), "")
+        files = [Path(f"{self.path}{end}") for end in ("", "-wal", "-shm")]
+        reasons = (denied(file, wanted) for wanted in (READ, CHANGE) for file in files)
+        return next((f" ({why})" for why in reasons if why is not None), "")
 
 
 _RIGHTS = ("SQLITE_READONLY", "SQLITE_CANTOPEN")
