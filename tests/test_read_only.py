@@ -99,14 +99,14 @@ def folder() -> Iterator[Path]:
         here.chmod(0o777)
 
 
-def read_all(folder: Path, commands: list[list[str]]) -> list[list[str]]:
+def read_all(folder: Path, commands: list[list[str]]) -> list[tuple[int, str, str]]:
     report, first = folder / "out" / "report", folder / "out" / "first"
     (first / "out").mkdir(parents=True)
     keep(first / "lab.db").close()
     process = started(read_without_rights, commands, first, folder, report)
     process.join(timeout=PATIENCE)
     assert process.exitcode == 0
-    return json.loads(report.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+    return [(code, out, err) for code, out, err in json.loads(report.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize("state", [frozen, backup_of_mine, with_a_log, in_use])

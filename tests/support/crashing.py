@@ -16,6 +16,7 @@ from hentropy.errors import HentropyError, StudyError
 from hentropy.studies.execution import Local, PythonObjective
 from hentropy.studies.execution.leases import Terms
 from hentropy.studies.execution.runner import run
+from hentropy.studies.storage import upgrade_store
 from support.commands import hentropy
 from support.waiting import PATIENCE
 
@@ -26,9 +27,11 @@ def truth(x: float, y: float) -> float:
     return math.sin(3 * x) + y
 
 
-def open_it(url: str, begin: float, done: Path) -> None:
-    """Open a store, make or migrate it, at a given moment, and ask in the study."""
+def open_it(url: str, begin: float, done: Path, old: bool = False) -> None:
+    """Open a store, make or upgrade it, at a given moment, and ask in the study."""
     time.sleep(max(0.0, begin - time.time()))
+    if old:
+        upgrade_store(url, backup=False)
     trial = kept(url).ask()
     note_down(done, str(trial.number))
 

@@ -106,7 +106,7 @@ class Backend(ABC):
             raise StorageError(self.explained(error)) from error
 
     def prepare(self, make: bool) -> None:
-        """Make the tables where there are none; see what may be done with those that are there, and leave them alone."""
+        """Make the tables where there are none; those that are there stay as they are, of whatever format."""
         with self.explaining():
             with self.engine.connect() as connection:
                 found = version(connection)

@@ -193,9 +193,7 @@ class Sqlite(Backend):
     def _connect(self) -> sqlite3.Connection:
         """A connection to the file that this store was opened with; no other is opened, and none is made."""
         if self._copied:
-            return sqlite3.connect(
-                ":memory:", isolation_level=None, check_same_thread=False, factory=CopyConnection
-            )
+            return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=CopyConnection)
         self._files.check_there(self._database)
         connection = sqlite3.connect(
             f"{self.path.as_uri()}?mode=rw",

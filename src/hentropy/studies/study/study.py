@@ -500,7 +500,7 @@ class Study:
         return {trial.number: chance for trial, chance in zip(trials, chances, strict=True)}
 
     def decide(self, *, worth: bool | None = None) -> Verdict:
-        """The current recommendation; a verdict that differs from the last one is recorded, unless the store is read-only.
+        """The current recommendation; a verdict that differs from the last one is recorded where that is allowed.
 
         `worth` is whether it includes what another experiment is worth (see `with_worth`): by default, once the study
         has ended.
