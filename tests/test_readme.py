@@ -11,6 +11,7 @@ import typer
 
 import hentropy as he
 from hentropy.views.cli.app import app
+from support.tiers import nightly
 
 ROOT = Path(__file__).parents[1]
 README, WHICH = ROOT / "README.md", ROOT / "docs" / "which.md"
@@ -63,7 +64,7 @@ def chosen_in_table(document: Path) -> set[str]:
     return {name for row in rows for name in re.findall(r"[`,] *([A-Z]\w+)", row)}
 
 
-@pytest.mark.parametrize("document", [DECISIONS, OWN, DESIGNS, MODELS], ids=lambda path: path.name)
+@pytest.mark.parametrize("document", [DECISIONS, *map(nightly, (OWN, DESIGNS, MODELS))], ids=lambda path: path.name)
 def test_the_examples_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of a document in one name space, as a reader would; line numbers in errors are those of the document."""
     monkeypatch.chdir(tmp_path)
@@ -169,7 +170,7 @@ def test_every_module_that_is_run_has_the_options_that_are_named(module: str, re
 
 
 def test_the_commands_are_in_the_makefile() -> None:
-    commands = set(re.findall(r"\bmake (demo|test|docs|bench|format)\b", README.read_text()))
-    assert {"demo", "test", "docs"} <= commands
-    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    commands = set(re.findall(r"^make ([\w-]+)", README.read_text(), re.MULTILINE))
+    assert {"demo", "check", "test", "test-all", "docs"} <= commands
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert commands <= set(targets)

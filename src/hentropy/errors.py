@@ -9,6 +9,7 @@
     │   └── NoSuchTrial  a trial that the study does not have
     ├── StorageError     a store that cannot be opened, read or written
     │   ├── NoStore      a database without a store, where one was to be read
+    │   ├── ReadOnly     a store that this program may not write
     │   ├── Gone         a study or trial that is no longer in its store
     │   ├── Outdated     what was to be written stands on trials that are no longer the newest
     │   └── Overtaken    the right to ask was lost to somebody else before the trials were written
@@ -90,6 +91,7 @@ class Advice(Enum):
     RUN_AGAIN = "Fix the objective function, then rerun: all measurements are kept."
     MAP_COLUMN = "say which column it is"
     ATTACH = "other data are attached, not imported"
+    OWN_BACKUP = "once there is a backup, pass backup=False"
     ATTACH_AGAIN = "if they are measurements of their own, attach them with again=True"
 
 
@@ -99,6 +101,7 @@ EXPLAINED = {
     Advice.TRUST: DocPage.OWN_DECISION,
     Advice.RUN_AGAIN: DocPage.FAILURES,
     Advice.MAP_COLUMN: DocPage.CSV,
+    Advice.OWN_BACKUP: DocPage.BACKUP,
     Advice.ATTACH: DocPage.CSV,
     Advice.ATTACH_AGAIN: DocPage.CSV,
 }
@@ -173,6 +176,12 @@ class StorageError(HentropyError):
 
 class NoStore(StorageError):  # noqa: N818 (it reads better where it is caught)
     """A database without a store, where one was to be read."""
+
+    usual_page = DocPage.STORES
+
+
+class ReadOnly(StorageError):  # noqa: N818 (it reads better where it is caught)
+    """A store that this program may not write, or of a format that it cannot write: waiting does not help."""
 
     usual_page = DocPage.STORES
 

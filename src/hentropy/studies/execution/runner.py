@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hentropy.core.clock import Clock
-from hentropy.errors import ExecutionError, Gone, HentropyError, StorageError
+from hentropy.errors import ExecutionError, Gone, HentropyError, ReadOnly, StorageError
 from hentropy.studies.execution.executor import Evaluation, Executor
 from hentropy.studies.execution.leases import Lookout, Taken, Terms, finish, give_back, renew
 from hentropy.studies.records import State, Trial
@@ -123,7 +123,7 @@ class _Run:
         try:
             self._begin()
             over = not self.in_hand and bool(self.study.enough) and not self._others_work()
-        except Gone:
+        except (Gone, ReadOnly):
             raise
         except StorageError as error:
             self._endure(error)
@@ -194,7 +194,7 @@ class _Run:
         for number, outcome in tuple(self.held.items()):
             try:
                 finished = self._recorded(number, outcome)
-            except Gone:
+            except (Gone, ReadOnly):
                 raise
             except StorageError as error:
                 held = f"{error}; the outcome of trial {number} is held, and recorded once the store answers"

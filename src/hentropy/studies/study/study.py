@@ -516,7 +516,7 @@ class Study:
         return {trial.number: chance for trial, chance in zip(trials, chances, strict=True)}
 
     def decide(self, *, worth: bool | None = None) -> Verdict:
-        """The current recommendation; a verdict that differs from the last one is recorded.
+        """The current recommendation; a verdict that differs from the last one is recorded where that is allowed.
 
         `worth` is whether it includes what another experiment is worth (see `with_worth`): by default, once the study
         has ended.
@@ -701,7 +701,8 @@ class Study:
         # to stop was right while the study had ended; perhaps it has more to spend now
         overtaken = last is not None and last.worth.endswith("stop.") and self.log.stopped() is None
         if (news or overtaken) and math.isfinite(kept.expected_loss):
-            self.store.keep(self.log.record, kept)
+            if not self.store.read_only:
+                self.store.keep(self.log.record, kept)
             self._verdict = kept
 
     def _bounded_rows(

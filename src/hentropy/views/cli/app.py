@@ -36,6 +36,7 @@ COMMANDS = {
     "export": ListedCommand(f"{CLI}.data", "export"),
     "import": ListedCommand(f"{CLI}.data", "import_"),
     "backup": ListedCommand(f"{CLI}.backup", "backup"),
+    "upgrade": ListedCommand(f"{CLI}.backup", "upgrade"),
     "worker": ListedCommand(f"{CLI}.run", "worker"),
     "serve": ListedCommand(f"{CLI}.serve", "serve"),
     "mcp": ListedCommand("hentropy.adapters.mcp_command", "mcp"),

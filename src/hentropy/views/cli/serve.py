@@ -55,6 +55,9 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Only show: nothing in the store is changed, and no store is made.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every request.")] = False,
 ) -> None:
     """Show the studies of a store as a page: what to run next, what is known, what would be decided.
@@ -79,5 +82,6 @@ def serve(
         https,
         tuple(trusted_proxy or ()),
         ServerLimits(job_seconds=job_seconds, job_bytes=usual_memory() if job_memory is None else job_memory * 2**30),
+        read_only=read_only,
     )
     run_server(settings, show_token=new_token, verbose=verbose)

@@ -16,7 +16,7 @@ import typer
 import uvicorn
 from starlette.types import ASGIApp
 
-from hentropy.errors import InputError
+from hentropy.errors import InputError, ReadOnly
 from hentropy.studies.storage import open_store
 from hentropy.views.cli.opening import is_there, shown
 from hentropy.views.cli.printing import say
@@ -41,8 +41,9 @@ def run_server(settings: Settings, show_token: bool, verbose: bool) -> None:
     """Serve a store until a signal ends it: SIGTERM is how a service ends well, Ctrl-C is an interruption."""
     with closing(listening(settings.host, settings.port)) as listener:
         new = not is_there(settings.store)
-        with closing(open_store(settings.store)):
-            pass
+        with closing(open_store(settings.store, read_only=settings.read_only)) as store:
+            if store.read_only and not settings.read_only:
+                raise ReadOnly(f"{store.read_only}; `hentropy serve --read-only` shows it as it is")
         settings = replace(settings, port=int(listener.getsockname()[1]))
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level="INFO" if verbose else "WARNING")
         server = Server(settings, verbose)

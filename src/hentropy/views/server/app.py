@@ -61,7 +61,7 @@ def make_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = settings.limits.threads
         with (
-            closing(open_store(settings.store)) as store,
+            closing(open_store(settings.store, read_only=settings.read_only)) as store,
             closing(
                 JobService(
                     settings.store,
@@ -69,6 +69,7 @@ def make_app(settings: Settings) -> FastAPI:
                     look_seconds=limits.look_seconds,
                     seconds=limits.job_seconds,
                     memory=limits.job_bytes,
+                    read_only=settings.read_only,
                 )
             ) as job_service,
         ):

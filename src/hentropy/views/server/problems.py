@@ -20,6 +20,7 @@ from hentropy.errors import (
     ModelError,
     NoSuchTrial,
     Outdated,
+    ReadOnly,
     StorageError,
     StudyError,
 )
@@ -53,6 +54,7 @@ STATUS: tuple[tuple[type[HentropyError], int], ...] = (
     (NoSuchTrial, 404),
     (Outdated, 409),
     (Busy, 503),
+    (ReadOnly, 403),
     (StorageError, 503),
     (StudyError, 409),
     (InputError, 422),

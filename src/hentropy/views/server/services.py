@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
-from hentropy.errors import Gone, InputError, StudyError
+from hentropy.errors import Gone, InputError, ReadOnly, StudyError
 from hentropy.studies.records import State, StudyRecord
 from hentropy.studies.storage import Store
 from hentropy.views.server.guard.door import AccessControl
@@ -73,6 +73,8 @@ def place_ask(
     here: Services, case: Snapshot, count: int, anyway: bool, measures: str | Sequence[str] | None = None
 ) -> Job:
     """A job that asks, maybe for one assay, if the study can be computed here and does not have enough."""
+    if here.store.read_only:
+        raise ReadOnly(here.store.read_only)
     if case.computable is not None:
         raise StudyError(case.computable)
     if count > here.settings.limits.count:

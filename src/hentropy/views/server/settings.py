@@ -112,7 +112,8 @@ class Settings:
 
     Without a token everybody who reaches the address may do everything: that is allowed on this machine alone. `hosts`
     are further names under which browsers may call it; `secure` says that a proxy in front of it speaks https.
-    `proxies` are the addresses of proxies whose word is taken for who the clients are.
+    `proxies` are the addresses of proxies whose word is taken for who the clients are. One that is `read_only` shows
+    and computes, and changes nothing in the store.
     """
 
     store: str = field(repr=False)  # the URL may hold a password
@@ -123,6 +124,7 @@ class Settings:
     secure: bool = False
     proxies: tuple[str, ...] = ()
     limits: ServerLimits = ServerLimits()
+    read_only: bool = False
 
     def __post_init__(self) -> None:
         if self.store == "memory://":
