@@ -23,7 +23,7 @@ from hentropy.views.cli.printing import say
 from hentropy.views.cli.run_progress import Terminated, stopped_by_signals
 from hentropy.views.server.app import make_app
 from hentropy.views.server.services import Services
-from hentropy.views.server.settings import Settings
+from hentropy.views.server.settings import Settings, is_loopback
 
 GRACE = 5
 """Seconds that requests have to end when the server ends."""
@@ -50,9 +50,17 @@ def run_server(settings: Settings, show_token: bool, verbose: bool) -> None:
         if new:
             say("The store has no studies yet; the page has a form for a new one.")
         if show_token:
-            say(f"Token (shown only once): {settings.token}")
+            say(f"Open {address(settings)}?token={settings.token}")
+            say("This link holds the token of this start of the server, which programs send too.")
         elif settings.token is not None:
             say("People log in with the token that you gave; programs send it as a bearer token.")
+        if settings.people is not None:
+            say(f"The people of {settings.people} log in with their own tokens.")
+        if settings.person_header is not None and any(is_loopback(proxy) for proxy in settings.proxies):
+            say(
+                f"Note: every account on this machine can send {settings.person_header} from the proxy's address, and"
+                " be anybody. Run the proxy, or this server, where nobody else has an account."
+            )
         say("Press Ctrl-C to stop.")
         try:
             with stopped_by_signals():
@@ -112,9 +120,7 @@ def configured(app: ASGIApp, settings: Settings, verbose: bool = False) -> uvico
         log_config=None,
         access_log=verbose,
         server_header=False,
-        # from anybody else, the word of who they are is not taken
-        proxy_headers=bool(settings.proxies),
-        forwarded_allow_ips=list(settings.proxies),
+        proxy_headers=False,  # the app sees to these itself, for it needs the address of the proxy too
         limit_concurrency=settings.limits.connections + 1,  # from so many on, requests are refused
         timeout_graceful_shutdown=GRACE,
     )

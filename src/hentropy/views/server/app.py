@@ -20,6 +20,7 @@ from hentropy.views.server.guard.answers import Catching, Headers, Heads
 from hentropy.views.server.guard.bodies import Bodies, Unread
 from hentropy.views.server.guard.door import AccessControl, Door
 from hentropy.views.server.guard.hosts import Hosts
+from hentropy.views.server.guard.proxies import Proxies
 from hentropy.views.server.guard.rates import Pace
 from hentropy.views.server.jobs import JobService
 from hentropy.views.server.pages import posting, reading, rendering
@@ -111,6 +112,7 @@ def make_app(settings: Settings) -> FastAPI:
     app.add_middleware(Catching)
     app.add_middleware(Unread, limits=limits)
     app.add_middleware(Headers)
+    app.add_middleware(Proxies, settings=settings)
     return app
 
 
