@@ -74,6 +74,9 @@ def serve(
         ),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every request.")] = False,
+    json_lines: Annotated[
+        bool, typer.Option("--json-lines", help="Log one JSON object per line, every request included.")
+    ] = False,
 ) -> None:
     """Show the studies of a store as a page: what to run next, what is known, what would be decided.
 
@@ -102,4 +105,4 @@ def serve(
         person_header,
         ServerLimits(job_seconds=job_seconds, job_bytes=usual_memory() if job_memory is None else job_memory * 2**30),
     )
-    run_server(settings, show_token=made is not None, verbose=verbose)
+    run_server(settings, show_token=made is not None, verbose=verbose, json_lines=json_lines)
