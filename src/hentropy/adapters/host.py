@@ -4,11 +4,13 @@ The other package keeps the trials. A study is a function of its options, its se
 lost by that, and nothing can get out of step.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hentropy.core.decisions import Decision, Maximize, Minimize, Pareto
+from hentropy.core.decisions.one_design import Among
 from hentropy.core.spaces import Parameter, Params, Space
 from hentropy.errors import DocPage, InputError, explained_in
 from hentropy.studies.outcomes import Computed
@@ -37,6 +39,15 @@ class HostTrials:
         return made
 
 
+def finite_or_failed(told: Mapping[str, Any]) -> Values | Failed:
+    """Values by name, or a failure if one is not finite: objectives say so that a design cannot be used."""
+    for name, value in told.items():
+        number = value[0] if isinstance(value, tuple) else value
+        if not isinstance(number, str) and not math.isfinite(number):
+            return Failed(f"{name} is {number}")
+    return dict(told)
+
+
 @explained_in(DocPage.ADAPTERS)
 def space_of(parameters: Mapping[str, Parameter], **options: Any) -> Space:
     """A space of another package's parameters."""
@@ -47,11 +58,11 @@ def space_of(parameters: Mapping[str, Parameter], **options: Any) -> Space:
 
 
 @explained_in(DocPage.ADAPTERS)
-def usual_decision(largest: Mapping[str, bool], limits: tuple[str, ...] = ()) -> Decision:
+def usual_decision(largest: Mapping[str, bool], limits: tuple[str, ...] = (), among: Among | None = None) -> Decision:
     """What optimisers decide: the best design for one objective, a front for several; `largest` says which way."""
     if len(largest) == 1:
         [(name, up)] = largest.items()
-        return (Maximize if up else Minimize)(name, subject_to=limits)
+        return (Maximize if up else Minimize)(name, subject_to=limits, among=among)
     if limits:
         raise InputError(
             f"several objectives ({', '.join(largest)}) with constraints have no usual decision; give one, such as"
