@@ -10,16 +10,23 @@ are outcomes called by their keys, which are at most 0 where they hold. What bec
     running             pending, with the design that was proposed, whatever of it has been suggested yet
 """
 
-import math
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean, stdev
 from typing import Any
 
-from hentropy.adapters.host import HostTrials, finite_or_failed, space_of, usual_decision, with_outcomes
+from hentropy.adapters.host import (
+    Curve,
+    HostTrials,
+    continued,
+    finite_or_failed,
+    space_of,
+    states_error,
+    usual_decision,
+    with_outcomes,
+)
 from hentropy.core.decisions import Decision
 from hentropy.core.given import is_finite
-from hentropy.core.spaces import Choice, Integer, Parameter, Params, Pool, Real, Space
+from hentropy.core.spaces import Choice, Integer, Parameter, Params, Pool, Real
 from hentropy.errors import DocPage, InputError, explained_in, require
 from hentropy.studies.records import Failed, Trial, Verdict
 from hentropy.studies.study import Study
@@ -37,9 +44,6 @@ Distributions = Mapping[str, BaseDistribution]
 
 DESIGN = "hentropy:design"
 """The attribute of a trial, seen by all processes, that has the design that was proposed for it."""
-
-ENOUGH_CURVES = 2
-"""Complete trials that must have reported at a step before they say how a trial goes on from there."""
 
 _logger = optuna.logging.get_logger("optuna.samplers.hentropy")
 _asking = threading.Lock()
@@ -155,9 +159,8 @@ class HentropySampler(BaseSampler):
         # constraints are known once a trial has told them
         complete = any(trial.state in (TrialState.COMPLETE, TrialState.FAIL) for trial, _ in known)
         given = with_outcomes((*objectives, *names.values()), self._options, complete=complete)
-        pruned = _continued(trials=[trial for trial, _ in known])
-        [first, *_] = objectives
-        stated = given.get("noise") is not None or given["outcomes"][first].noise is not None
+        first = next(iter(objectives))
+        done = [Curve(one.intermediate_values, one.values[0]) for one, _ in known if one.state is TrialState.COMPLETE]
         ended: list[tuple[Params, Any]] = []
         running: list[Params] = []
         for trial, design in known:
@@ -166,18 +169,17 @@ class HentropySampler(BaseSampler):
             elif trial.state is TrialState.COMPLETE:
                 told = {**dict(zip(objectives, trial.values, strict=True)), **_held(trial, names)}
                 ended.append((design, finite_or_failed(told)))
-            elif trial.number in pruned:
-                value, error = pruned[trial.number]
-                # errors are stated for all results or for none
-                told = {first: (value, error) if stated else value, **_held(trial, names)}
+            elif trial.state is TrialState.PRUNED and (end := continued(trial.intermediate_values, done)) is not None:
+                told = {first: end if states_error(first, given) else end[0], **_held(trial, names)}
                 ended.append((design, finite_or_failed(told)))
             elif trial.state is not TrialState.WAITING:
                 running.append(design)
         decision = self._decision or usual_decision(
             objectives, tuple(f"{name} <= 0" for name in names.values()), among="measured"
         )
-        space_of_all = _space_of(space, [design for _, design in known])
-        return HostTrials(tuple(ended), tuple(running)).study(space_of_all, decision, **{**given, **options})
+        parameters = {name: _parameter(name, distribution) for name, distribution in space.items()}
+        designs = space_of(parameters, [design for _, design in known])
+        return HostTrials(tuple(ended), tuple(running)).study(designs, decision, **{**given, **options})
 
 
 class GainTerminator(BaseTerminator):
@@ -239,29 +241,6 @@ def _design(trial: FrozenTrial, names: Iterable[str]) -> Params | None:
     return {name: design[name] for name in names} if all(name in design for name in names) else None
 
 
-def _continued(trials: Sequence[FrozenTrial]) -> dict[int, tuple[float, float]]:
-    """The values that pruned trials of one objective would have ended with, and their standard errors, by number.
-
-    A trial goes on from its last report as complete ones did, on average, from the same step. It is not better than
-    the best of these, and not worse than the worst: a run that was pruned is not the best one, and one that diverges
-    does not set the scale.
-    """
-    done = [trial for trial in trials if trial.state is TrialState.COMPLETE and math.isfinite(trial.values[0])]
-    found: dict[int, tuple[float, float]] = {}
-    for trial in trials:
-        reports = {step: value for step, value in trial.intermediate_values.items() if math.isfinite(value)}
-        if trial.state is not TrialState.PRUNED or not reports:
-            continue
-        step = max(reports)
-        later = [one.values[0] - one.intermediate_values.get(step, math.nan) for one in done]
-        later = [change for change in later if math.isfinite(change)]
-        if len(later) >= ENOUGH_CURVES:
-            finals = [one.values[0] for one in done]
-            value = min(max(reports[step] + fmean(later), min(finals)), max(finals))
-            found[trial.number] = (value, stdev(later))
-    return found
-
-
 def _objectives(study: optuna.Study) -> dict[str, bool]:
     """The objectives by name, and whether they are maximised."""
     ways = [direction is StudyDirection.MAXIMIZE for direction in study.directions]
@@ -277,23 +256,6 @@ def _constraint(key: str) -> str:
 
 def _held(trial: FrozenTrial, names: Mapping[str, str]) -> dict[str, float]:
     return {names[key]: float(value) for key, value in trial.constraints.items()}
-
-
-@explained_in(DocPage.ADAPTERS)
-def _space_of(present: Distributions, designs: Sequence[Params]) -> Space:
-    """The space of these distributions, widened to designs of earlier ranges: new designs are in the present one."""
-    parameters, where = {}, []
-    for name, distribution in present.items():
-        parameters[name] = _parameter(name, distribution)
-        if isinstance(distribution, CategoricalDistribution):
-            continue
-        values = [design[name] for design in designs]
-        if not all(distribution._contains(value) for value in values):
-            low, high = min(distribution.low, *values), max(distribution.high, *values)
-            kind = Integer if isinstance(distribution, IntDistribution) else Real
-            parameters[name] = kind(low, high, distribution.log)
-            where.append(f"{distribution.low!r} <= {name} <= {distribution.high!r}")
-    return space_of(parameters, where=where)
 
 
 @explained_in(DocPage.ADAPTERS)
