@@ -220,6 +220,14 @@ class Outcomes:
             for row in rows
         ]
 
+    def bounded_columns(self, columns: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+        """The columns of a prediction, with means and quantiles no further than the bounds of their outcome."""
+        return {
+            title: list(values) if part == "sd" else [self.quantities[name].within(value) for value in values]
+            for title, values in columns.items()
+            for name, _, part in [title.rpartition("_")]
+        }
+
     def with_measured(
         self, row: Mapping[str, Any], decided: Sequence[str], known: Mapping[str, tuple[float, float]]
     ) -> dict[str, Any]:

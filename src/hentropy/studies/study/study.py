@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hentropy.core.beliefs import Belief, Needs
+from hentropy.core.beliefs.base import QUANTILES
 from hentropy.core.beliefs.linalg import numerical_errors
 from hentropy.core.beliefs.success import Success
 from hentropy.core.clock import Limits
@@ -79,7 +80,7 @@ from hentropy.studies.study.rules import (
 )
 from hentropy.studies.study.running import check_run, run_function
 from hentropy.studies.study.stored import StoredStudy, no_study
-from hentropy.studies.study.tables import study_html, trials_table
+from hentropy.studies.study.tables import design_rows, predictions_table, study_html, trials_table
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription, check_failures, check_options, described
 
@@ -664,6 +665,27 @@ class Study:
             return self._bounded_rows(action.to(belief.X), decision, belief, quantities)[0]
 
         return Comparer(decision, belief, self.decided, self.outcomes, row_of)
+
+    def predict(
+        self,
+        designs: "Mapping[str, Any] | Sequence[Mapping[str, Any]] | pandas.DataFrame",
+        quantiles: Sequence[float] = QUANTILES,
+        noise: bool = False,
+    ) -> "pandas.DataFrame":
+        """What is known of the outcomes that are decided on, at designs: a row for each, its parameters first.
+
+        The columns of an outcome, in its unit and within its bounds, are "yield_mean", "yield_sd", and one for each of
+        the `quantiles`, "yield_q5", "yield_q50", ...; of words they are of their probability. With `noise`, they are of
+        what an experiment would measure. Once experiments have failed, "chance of success" is that of the design.
+        """
+        self.log.sync()
+        rows = design_rows(designs, self.space.names)
+        belief = self._of_decided
+        x = self.space.encode_many(rows).to(belief.X)
+        known = self.outcomes.bounded_columns(belief.predict(x, quantiles, noise))
+        if self._success is not None:
+            known[CHANCE] = self._success.chance(x).tolist()
+        return predictions_table([self.space.decode(row) for row in x], known)
 
     @property
     def doubts(self) -> tuple[Doubt, ...]:
