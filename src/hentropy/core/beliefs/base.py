@@ -197,6 +197,25 @@ class Belief(ABC):
         return ()
 
     @property
+    def kinds(self) -> list[str]:
+        """What each component is, in a few words (H); nothing where there is nothing to tell apart."""
+        return []
+
+    def __repr__(self) -> str:
+        """What it is about, how much it has seen, of what components it consists, the noise, and the notes."""
+        n, d = self.X.shape
+        shares: dict[str, float] = {}
+        for kind, weight in zip(self.kinds, getattr(self, "weights", ()), strict=False):
+            shares[kind] = shares.get(kind, 0.0) + float(weight)
+        which = ", ".join(kind + f" {100.0 * share:.0f} %" * (len(shares) > 1) for kind, share in shares.items())
+        count = f"{self.components} components" if self.components > 1 else ""
+        noise = ", ".join(f"{float(one):.3g}" for one in torch.as_tensor(self.noise_std).reshape(-1))
+        seen = f"{n} observed design{'s' * (n != 1)} of {d} coordinate{'s' * (d != 1)}"
+        made = ": ".join(filter(None, (count, which)))
+        said = (", ".join(self.outcomes), seen, made, f"noise {noise}", *self.notes)
+        return f"{type(self).__name__}({'; '.join(filter(None, said))})"
+
+    @property
     def measured(self) -> tuple[str, ...]:
         """The outcomes that an observation of a design shows: all, unless set otherwise."""
         return self.outcomes

@@ -60,7 +60,7 @@ def with_outcomes(points: Tensor, which: tuple[int, ...]) -> Tensor:
     return torch.cat([points.unsqueeze(-2).expand(*number.shape[:-1], points.shape[-1]), number], -1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Correlated(Belief):
     """Outcomes by their `names`, as shift + scale (both o) x the values of `stacked`, a belief about rows (x, i).
 

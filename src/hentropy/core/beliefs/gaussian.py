@@ -424,7 +424,7 @@ PROBABLY = 0.5
 """Observations that are more probably gross errors than not are named."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Gaussian(Belief):
     """H Gaussian processes with weights (H) and the same data; H = 1 is an ordinary GP.
 
@@ -570,6 +570,12 @@ class Gaussian(Belief):
         beside = self.noise - self.future_noise.unsqueeze(-1)
         doubt = beside - beside.min(0).values  # what all components have was given
         return self.weights @ (doubt > 0.5 * DOUBT).to(self.weights)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kernel of each component: H."""
+        known = isinstance(self.kernel, Stationary | Composed)
+        return self.kernel.kinds if known else [type(self.kernel).__name__] * self.components
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def probabilities(latent: Moments, needs: Needs) -> Moments:
     return Moments(latent.weights, mean, var, cov)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Graded(Belief):
     """The belief about g, and the cuts between the grades: H x (G - 1); the cut below the wanted grade is 0.
 
@@ -96,6 +96,11 @@ class Graded(Belief):
     def graded(self) -> frozenset[str]:  # type: ignore[override]
         """Itself."""
         return frozenset(self.outcomes)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kernel of each component: H."""
+        return self.latent.kinds
 
     @property
     def components(self) -> int:

@@ -62,6 +62,11 @@ class Profile(Enum):
     SQUARED_EXPONENTIAL = "squared_exponential"
 
     @property
+    def title(self) -> str:
+        """As people call it."""
+        return {"matern32": "Matern-3/2", "matern52": "Matern-5/2"}.get(self.value, "squared exponential")
+
+    @property
     def twice_smoothness(self) -> int | None:
         """2 nu of a Matern kernel: r2 times this is s^2; none for the squared exponential."""
         return {"matern32": 3, "matern52": 5}.get(self.value)
@@ -213,6 +218,12 @@ class Stationary:
         """The profile of each component, or the one that all have."""
         return (self.profile,) if isinstance(self.profile, Profile) else self.profile
 
+    @property
+    def kinds(self) -> list[str]:
+        """The profile of each component in words: H."""
+        titles = [profile.title for profile in self.profiles]
+        return titles * len(self.outputscale) if len(titles) == 1 else titles
+
     def __call__(self, a: Tensor, b: Tensor) -> Tensor:
         """k(a, b): H x ... x m x p."""
         return self.at_sites(a, self.sites(b, max(a.dim(), b.dim())))
@@ -267,6 +278,13 @@ class Composed:
         places = range(len(self.terms.variance)) if self.having is None else self.having
         first, last = places[0], places[-1]
         return slice(first, last + 1) if last - first + 1 == len(places) else list(places)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The profile of each component in words, and whether it has terms besides: H."""
+        alone = self.stationary_alone()
+        each = enumerate(self.stationary.kinds)
+        return [kind if h in alone else f"{kind} with waves and a trend" for h, kind in each]
 
     def __call__(self, a: Tensor, b: Tensor) -> Tensor:
         """k(a, b): H x ... x m x p."""

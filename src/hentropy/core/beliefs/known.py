@@ -9,7 +9,7 @@ from hentropy.errors import ModelError
 from hentropy.lazy import Tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Known(Belief):
     """An outcome without uncertainty: a function of designs (... x d to ...), such as a price. X is 0 x d."""
 

@@ -14,7 +14,7 @@ from hentropy.errors import ModelError
 from hentropy.lazy import Tensor, botorch, torch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Posterior(Belief):
     """A BoTorch model seen through `posterior`; further observations (new_X m x d, new_Y m) are conditioned on."""
 

@@ -26,7 +26,7 @@ def _identity(values: Tensor) -> Tensor:
     return values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Samples(Belief):
     """S functions (points ... x m x d to S x ... x m) with weights (S), observed with Gaussian noise.
 

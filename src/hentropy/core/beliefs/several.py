@@ -43,7 +43,7 @@ FEWEST = 8
 """This many normal nodes at least stand beside each combination of grades."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Several(Belief):
     """Beliefs about one outcome each, or about groups of correlated outcomes. All mixtures have the same weights.
 
@@ -165,6 +165,11 @@ class Several(Belief):
             for i, first in enumerate(part.names)
             for j in range(i + 1, len(part.names))
         }
+
+    @property
+    def kinds(self) -> list[str]:
+        """Those of the first mixture: the h-th components of all belong together."""
+        return next((part.kinds for part in self._mixtures), [])
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from hentropy.core.beliefs.nodes import Nodes, bayes, mixture_outcomes
 from hentropy.lazy import Tensor, torch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Transformed(Belief):
     """Gaussian processes v (`latent`, H of them), which of them are `bent` (H), and how: y = bend(v).
 
@@ -80,6 +80,12 @@ class Transformed(Belief):
         total = var + own
         same, others = (self.bend.covariance(mean, mean, total, total, shared) for shared in (total, var))
         return (self.weights @ put(noise, (same - others).clamp_min(0.0), self.own)).sqrt()
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kernel of each component, and whether it is about transformed outcomes: H."""
+        each = zip(self.latent.kinds, self.bent.tolist(), strict=True)
+        return [f"{kind} of a transform" if bent else kind for kind, bent in each]
 
     @property
     def notes(self) -> tuple[str, ...]:
