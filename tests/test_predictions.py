@@ -30,7 +30,6 @@ from hentropy.core.predictions import (
     family_weights,
     log_evidence,
     predict,
-    process_of,
     spread_factor,
     weigh_families,
 )
@@ -164,7 +163,7 @@ def test_a_correlated_outcome_is_predicted_by_its_own_process() -> None:
     belief = Several((both,))
     for name in NAMES:
         own = both.process_of(name)
-        assert process_of(belief, name).outcomes == (name,)
+        assert belief.process_of(name).outcomes == (name,)
         mean, variance = own.moments(POINTS, Needs.VARIANCE).total()
         noise = own.frame.scale**2 * (own.weights * own.future_noise).sum()
         found = predict(belief, name, POINTS, SHARES)

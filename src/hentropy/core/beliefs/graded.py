@@ -29,7 +29,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
+from hentropy.core.beliefs.base import Fantasy, LookAhead, Mixture, Moments, Needs
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianLookAhead, bayes
 from hentropy.core.beliefs.nodes import Nodes, every_grade, outcome_nodes
 from hentropy.core.beliefs.success import seen_between
@@ -74,7 +74,7 @@ def probabilities(latent: Moments, needs: Needs) -> Moments:
 
 
 @dataclass(frozen=True, repr=False)
-class Graded(Belief):
+class Graded(Mixture):
     """The belief about g, and the cuts between the grades: H x (G - 1); the cut below the wanted grade is 0.
 
     With `level`, the question to a belief about g is the probability that g exceeds it.
@@ -103,12 +103,12 @@ class Graded(Belief):
         return self.latent.kinds
 
     @property
-    def components(self) -> int:
-        """H."""
-        return self.latent.components
+    def ordinal(self) -> "Graded":
+        """Itself."""
+        return self
 
     @property
-    def weights(self) -> Tensor:
+    def weights(self) -> Tensor:  # type: ignore[override]
         """The weights of the components: H."""
         return self.latent.weights
 
@@ -116,9 +116,13 @@ class Graded(Belief):
         """With other weights of the components."""
         return replace(self, latent=self.latent.weighted(weights))
 
-    def component(self, h: int) -> "Graded":
-        """A single component."""
-        return self.some([h])
+    def half_way(self) -> Tensor:
+        """What each component says of g."""
+        return self.latent.half_way()
+
+    def rescaled(self, shift: float, scale: float) -> "Graded":
+        """Itself: probabilities have no units."""
+        return self
 
     @property
     def grades(self) -> int:
@@ -191,15 +195,6 @@ class Graded(Belief):
         moments = self.latent.moments(x, Needs.MEAN)
         after, _ = self.latent.extended(x, moments.expect_vector(moments.mean))
         return replace(self, latent=after)
-
-    def typical(self, count: int = FEW) -> "Graded":
-        """A mixture of `count` components that approximates all of them."""
-        if count >= self.components:
-            return self
-        if "typical" not in self.found or self.found["typical"].components != count:
-            self.found["typical"] = self.some(most_typical(self.latent.weights, half_way(self.latent))[:count])
-        few: Graded = self.found["typical"]
-        return few
 
     def some(self, components: list[int]) -> "Graded":
         """The mixture of some of the components."""

@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from hentropy.core.beliefs.base import Needs
 from hentropy.core.beliefs.terms import FeatureKernel, LinearForms, by_component, side_by_side
@@ -212,6 +212,12 @@ class Stationary:
     profile: Profile | tuple[Profile, ...]
     lengthscale: Tensor
     outputscale: Tensor
+    terms: ClassVar[None] = None
+
+    @property
+    def stationary(self) -> "Stationary":
+        """Itself: there are no terms besides."""
+        return self
 
     @property
     def profiles(self) -> tuple[Profile, ...]:
@@ -436,6 +442,19 @@ class Coregional:
     def some(self, components: list[int]) -> "Coregional":
         """The kernel of some of the components."""
         return Coregional(self.kernel.some(components), self.B[components])
+
+
+def of_designs(kernel: Kernel) -> Kernel:
+    """The kernel between designs, without the covariance between outcomes."""
+    return kernel.kernel if isinstance(kernel, Coregional) else kernel
+
+
+def without_terms(kernel: Kernel) -> tuple[Stationary, list[int]] | None:
+    """The components whose kernel is stationary and nothing else, and which these are; None where there are none."""
+    if isinstance(kernel, Composed):
+        alone = kernel.stationary_alone()
+        return (kernel.stationary.some(alone), alone) if alone else None
+    return (kernel, list(range(len(kernel.outputscale)))) if isinstance(kernel, Stationary) else None
 
 
 def times(kernel: Kernel, factor: float) -> Kernel | None:
@@ -667,12 +686,12 @@ class AtPoints:
     @property
     def stationary(self) -> Stationary:
         """The kernel without terms."""
-        return self.kernel.stationary if isinstance(self.kernel, Composed) else self.kernel
+        return self.kernel.stationary
 
     @property
     def terms(self) -> FeatureKernel | None:
         """The terms besides, which components `own` have."""
-        return self.kernel.terms if isinstance(self.kernel, Composed) else None
+        return self.kernel.terms
 
     @property
     def features(self) -> Tensor:

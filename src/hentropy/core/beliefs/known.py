@@ -45,6 +45,10 @@ class Known(Belief):
         """Unchanged: a computed outcome needs no observation."""
         return self
 
+    def rescaled(self, shift: float, scale: float) -> "Known":
+        """Itself: what is computed stays."""
+        return self
+
     def paths(self, count: int, seed: int) -> Callable[[Tensor], Tensor]:
         """The function itself, repeated."""
         return lambda points: self.at(points).expand(count, *points.shape[:-1])

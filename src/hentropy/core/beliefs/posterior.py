@@ -123,6 +123,11 @@ class PosteriorLookAhead(LookAhead):
     L: Tensor
     known: Tensor
 
+    @property
+    def joint_root(self) -> Tensor:  # type: ignore[override]
+        """Its root."""
+        return self.L
+
     def fantasy(self, nodes: Nodes) -> "PosteriorFantasy":
         """The beliefs after the outcomes that the nodes stand for."""
         return PosteriorFantasy(self, nodes)
