@@ -16,10 +16,11 @@ from typing import ClassVar
 
 from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.beliefs.links import Latent
+from hentropy.core.beliefs.normal import distribution
 from hentropy.core.decisions.base import Decision, Stated, in_belief
 from hentropy.core.decisions.boxes import one_within
 from hentropy.core.decisions.headlines import Quantity
-from hentropy.core.decisions.normal import chance_within, distribution, excess, truncated_outcomes, truncated_values
+from hentropy.core.decisions.normal import chance_within, excess, truncated_outcomes, truncated_values
 from hentropy.core.given import is_finite
 from hentropy.core.spaces.expressions import Chain, Expression, Literal, Name, nearest, parse
 from hentropy.errors import DecisionError, DocPage, InputError, explained_in

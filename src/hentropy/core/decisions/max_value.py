@@ -16,7 +16,7 @@ import numpy as np
 
 from hentropy.core.beliefs import Belief, Gaussian, Needs
 from hentropy.core.beliefs.linalg import RESOLVABLE
-from hentropy.core.decisions.normal import density, distribution
+from hentropy.core.beliefs.normal import density, distribution
 from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
 

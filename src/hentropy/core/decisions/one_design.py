@@ -11,11 +11,12 @@ from functools import cache
 from typing import Any, Literal, get_args
 
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
+from hentropy.core.beliefs.normal import distribution
 from hentropy.core.decisions.actions import ActionSpace, Listed, Points
 from hentropy.core.decisions.base import Decision, GainFormula, Stated, Sums, in_belief, named, totals
 from hentropy.core.decisions.headlines import Quantity, probable
 from hentropy.core.decisions.limits import Limited
-from hentropy.core.decisions.normal import distribution, excess, expected_rise
+from hentropy.core.decisions.normal import excess, expected_rise
 from hentropy.core.given import Best, is_finite
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, InputError
