@@ -180,7 +180,7 @@ def test_moments_at_fixed_points_are_those_of_a_pool(q: int, wrapped: bool) -> N
     close(found.variance, pool.variance.squeeze(-2))
     close(fixed.means(fantasy), pool.expect_vector(pool.mean).squeeze(-2))
     own = fantasy.moments(x.unsqueeze(1), Needs.MEAN)
-    torch.testing.assert_close(fantasy.own_means(), own.expect_vector(own.mean), rtol=1e-7, atol=1e-8)
+    torch.testing.assert_close(fantasy.own_means(x), own.expect_vector(own.mean), rtol=1e-7, atol=1e-8)
 
 
 class AnyLoss(BestObserved):

@@ -247,8 +247,8 @@ class FiniteSearch(ActionSearch):
 
     def lines(self) -> GainFormula | None:
         """The exact gain of one observation of one GP where the action is one row: an upper envelope of lines."""
-        belief = self.belief
-        if len(self._u) > 1 or not isinstance(belief, Gaussian) or belief.components > 1:
+        belief: Gaussian | None = self.belief.single_gp
+        if len(self._u) > 1 or belief is None:
             return None
         sign = self._u[0]
 

@@ -7,8 +7,6 @@ from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, cho
 from hentropy.core.action_search.exchange import gains_of
 from hentropy.core.action_search.survey import SURVEY_SHARE, mean_moves, means_after, survey
 from hentropy.core.beliefs import Belief, Fantasy, Needs
-from hentropy.core.beliefs.gaussian import GaussianFantasy
-from hentropy.core.beliefs.transformed import TransformedFantasy
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed
 from hentropy.core.decisions.normal import excess
@@ -77,7 +75,7 @@ class ObservedSearch(ActionSearch):
         """The best row after each outcome: exact, so `steps` are not needed."""
         if self._factor is None:
             return self._best_of_all(fantasy, x, draws)
-        means = torch.cat([means_after(fantasy, self.belief.X), _means_at(fantasy, x)], -1)  # b x N x (n + q)
+        means = torch.cat([means_after(fantasy, self.belief.X), fantasy.own_means(x)], -1)  # b x N x (n + q)
         losses = -self._factor * means
         stay = losses[..., (self.rows == self.best).flatten(1).all(-1).nonzero()[0, 0]]
         rows = torch.cat([self.rows.expand(len(x), *self.rows.shape), x.unsqueeze(-2)], 1)  # b x (n + q) x 1 x d
@@ -108,14 +106,6 @@ class ObservedSearch(ActionSearch):
         K = self.draws.shape[-1]
         joint = K + self.draws.shape[0] if self.decision.needs is Needs.JOINT else 1
         return 4 * outcomes * self.rows.shape[0] * K * joint * self.belief.components
-
-
-def _means_at(fantasy: Fantasy, x: Tensor) -> Tensor:
-    """The means at the designs themselves after each outcome: b x N x q."""
-    if isinstance(fantasy, GaussianFantasy | TransformedFantasy):
-        return fantasy.own_means()
-    moments = fantasy.moments(x.unsqueeze(1), Needs.MEAN)
-    return moments.expect_vector(moments.mean).expand(*fantasy.values.shape[:2], -1)
 
 
 def rows_given(decision: Decision, observed: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
+from hentropy.core.beliefs.base import Fantasy, LookAhead, Mixture, Moments, Needs
 from hentropy.core.beliefs.kernels import (
     AtPoints,
     Composed,
@@ -321,8 +321,8 @@ class GaussianFantasy(Fantasy):
         before = Moments(weights, belief._in_user_units(belief.prior_mean(a))).averaged()
         return replace(before, mean=before.mean + moved)
 
-    def own_means(self) -> Tensor:
-        """The average over components of the means at x itself after each outcome: b x N x q."""
+    def own_means(self, x: Tensor) -> Tensor:
+        """As the base says, without kernels at x once more: b x N x q."""
         return (self.component_weights.unsqueeze(-1) * self.means_at_x()).sum(0)
 
     def means_at_x(self) -> Tensor:
@@ -424,8 +424,8 @@ PROBABLY = 0.5
 """Observations that are more probably gross errors than not are named."""
 
 
-@dataclass(frozen=True)
-class Gaussian(Belief):
+@dataclass(frozen=True, repr=False)
+class Gaussian(Mixture):
     """H Gaussian processes with weights (H) and the same data; H = 1 is an ordinary GP.
 
     X is n x d in the user's units. In the model's own frame are `prior_mean` (inputs ... x m x d to H x ... x m),
@@ -480,27 +480,24 @@ class Gaussian(Belief):
         return replace(belief, jitter=float(jitter.max()))
 
     @property
-    def components(self) -> int:
-        """H."""
-        return self.weights.shape[0]
+    def process(self) -> "Gaussian":
+        """Itself."""
+        return self
+
+    @property
+    def single_gp(self) -> "Gaussian | None":
+        """Itself, if it has one component."""
+        return self if self.components == 1 else None
+
+    @property
+    def bent(self) -> Tensor:
+        """Which components are about transformed outcomes (H): none."""
+        return torch.zeros_like(self.weights, dtype=torch.bool)
 
     @property
     def sites(self) -> int:
         """n, or M with a summary."""
         return self.inputs.shape[0]
-
-    def component(self, h: int) -> "Gaussian":
-        """The Gaussian process of one component."""
-        return self.some([h])
-
-    def typical(self, count: int = FEW) -> "Gaussian":
-        """A mixture of `count` components whose mean and variance approximate those of all."""
-        if count >= self.components:
-            return self
-        if "typical" not in self.found or self.found["typical"].components != count:
-            self.found["typical"] = self.some(most_typical(self.weights, half_way(self))[:count])
-        few: Gaussian = self.found["typical"]
-        return few
 
     def some(self, components: list[int]) -> "Gaussian":
         """The mixture of some of the components."""
@@ -528,6 +525,11 @@ class Gaussian(Belief):
     def exact(self) -> "Gaussian":
         """The same belief with noiseless future observations."""
         return replace(self, future_noise=torch.zeros_like(self.future_noise))
+
+    def rescaled(self, shift: float, scale: float) -> "Gaussian":
+        """The belief about shift + scale f, whatever the outcome."""
+        frame = self.frame
+        return replace(self, frame=replace(frame, shift=scale * frame.shift + shift, scale=scale * frame.scale))
 
     def widened(self, factor: float, noise: bool = True) -> "Gaussian":
         """With standard deviations `factor` times as great, those of the noise as well: means stay.
@@ -572,6 +574,13 @@ class Gaussian(Belief):
         return self.weights @ (doubt > 0.5 * DOUBT).to(self.weights)
 
     @property
+    def kinds(self) -> list[str]:
+        """The kernel of each component: H."""
+        if isinstance(self.kernel, Stationary | Composed):
+            return self.kernel.kinds
+        return [type(self.kernel).__name__] * self.components
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Which observations are doubted, where rounding limits what is known, and whether there is noise."""
         found = []
@@ -595,7 +604,7 @@ class Gaussian(Belief):
         return tuple(found)
 
     @property
-    def uncertain_noise(self) -> tuple[float, float] | None:
+    def uncertain_noise(self) -> tuple[float, float] | None:  # type: ignore[override]
         """The noise, a standard deviation, and how probable it is, while the data do not tell it from roughness."""
         quiet = self.future_noise < NO_NOISE
         share = float(self.weights[~quiet].sum()) if self.stacked and self.future_noise.dim() == 1 else 0.0
@@ -605,7 +614,7 @@ class Gaussian(Belief):
         return float(usual.sqrt() * self.frame.scale), share
 
     @property
-    def observed(self) -> Tensor:
+    def observed(self) -> Tensor:  # type: ignore[override]
         """The values it was fitted to, in the user's units: n."""
         prior = self.prior_mean(self.frame.transform(self.X))
         return self.frame.shift + self.frame.scale * (self.residual + prior)[0]

@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from hentropy.core.beliefs.base import Needs
 from hentropy.core.beliefs.terms import FeatureKernel, LinearForms, by_component, side_by_side
@@ -60,6 +60,11 @@ class Profile(Enum):
     MATERN32 = "matern32"
     MATERN52 = "matern52"
     SQUARED_EXPONENTIAL = "squared_exponential"
+
+    @property
+    def title(self) -> str:
+        """As people call it."""
+        return {"matern32": "Matern-3/2", "matern52": "Matern-5/2"}.get(self.value, "squared exponential")
 
     @property
     def twice_smoothness(self) -> int | None:
@@ -207,11 +212,23 @@ class Stationary:
     profile: Profile | tuple[Profile, ...]
     lengthscale: Tensor
     outputscale: Tensor
+    terms: ClassVar[None] = None
+
+    @property
+    def stationary(self) -> "Stationary":
+        """Itself: there are no terms besides."""
+        return self
 
     @property
     def profiles(self) -> tuple[Profile, ...]:
         """The profile of each component, or the one that all have."""
         return (self.profile,) if isinstance(self.profile, Profile) else self.profile
+
+    @property
+    def kinds(self) -> list[str]:
+        """The profile of each component in words: H."""
+        titles = [profile.title for profile in self.profiles]
+        return titles * len(self.outputscale) if len(titles) == 1 else titles
 
     def __call__(self, a: Tensor, b: Tensor) -> Tensor:
         """k(a, b): H x ... x m x p."""
@@ -267,6 +284,13 @@ class Composed:
         places = range(len(self.terms.variance)) if self.having is None else self.having
         first, last = places[0], places[-1]
         return slice(first, last + 1) if last - first + 1 == len(places) else list(places)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The profile of each component in words, and whether it has terms besides: H."""
+        alone = self.stationary_alone()
+        each = enumerate(self.stationary.kinds)
+        return [kind if h in alone else f"{kind} with waves and a trend" for h, kind in each]
 
     def __call__(self, a: Tensor, b: Tensor) -> Tensor:
         """k(a, b): H x ... x m x p."""
@@ -418,6 +442,19 @@ class Coregional:
     def some(self, components: list[int]) -> "Coregional":
         """The kernel of some of the components."""
         return Coregional(self.kernel.some(components), self.B[components])
+
+
+def of_designs(kernel: Kernel) -> Kernel:
+    """The kernel between designs, without the covariance between outcomes."""
+    return kernel.kernel if isinstance(kernel, Coregional) else kernel
+
+
+def without_terms(kernel: Kernel) -> tuple[Stationary, list[int]] | None:
+    """The components whose kernel is stationary and nothing else, and which these are; None where there are none."""
+    if isinstance(kernel, Composed):
+        alone = kernel.stationary_alone()
+        return (kernel.stationary.some(alone), alone) if alone else None
+    return (kernel, list(range(len(kernel.outputscale)))) if isinstance(kernel, Stationary) else None
 
 
 def times(kernel: Kernel, factor: float) -> Kernel | None:
@@ -649,12 +686,12 @@ class AtPoints:
     @property
     def stationary(self) -> Stationary:
         """The kernel without terms."""
-        return self.kernel.stationary if isinstance(self.kernel, Composed) else self.kernel
+        return self.kernel.stationary
 
     @property
     def terms(self) -> FeatureKernel | None:
         """The terms besides, which components `own` have."""
-        return self.kernel.terms if isinstance(self.kernel, Composed) else None
+        return self.kernel.terms
 
     @property
     def features(self) -> Tensor:

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from hentropy.core.beliefs.normal import density, distribution
 from hentropy.lazy import AutogradFunction, Tensor, torch
 
 ANGLES, ANGLES_ALONE = 12, 6
@@ -42,19 +43,9 @@ NODES = 48
 """Of the integrals over v that have no closed form."""
 
 
-def distribution(u: Tensor) -> Tensor:
-    """Phi, with all digits in the lower tail."""
-    return 0.5 * torch.erfc(u * -math.sqrt(0.5))
-
-
 def below(u: Tensor) -> Tensor:
     """Phi to 1e-16, in half the time: for slopes, to which it is added."""
     return torch.erf(u * math.sqrt(0.5)).add(1.0).mul(0.5)
-
-
-def density(u: Tensor) -> Tensor:
-    """phi."""
-    return torch.exp(-0.5 * u.square()).mul(1.0 / math.sqrt(2.0 * math.pi))
 
 
 def curved(u: Tensor, k: Tensor, r: Tensor) -> Tensor:

@@ -17,17 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hentropy.core.beliefs.base import (
-    FEW,
-    Belief,
-    Fantasy,
-    LookAhead,
-    Moments,
-    Needs,
-    check_names,
-    half_way,
-    most_typical,
-)
+from hentropy.core.beliefs.base import Belief, Fantasy, LookAhead, Mixture, Moments, Needs, check_names, half_way
 from hentropy.core.beliefs.correlated import Correlated, CorrelatedFantasy, CorrelatedLookAhead
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy, GaussianLookAhead
 from hentropy.core.beliefs.graded import MOST_BRANCHES, Graded, GradedFantasy, GradedLookAhead
@@ -43,8 +33,8 @@ FEWEST = 8
 """This many normal nodes at least stand beside each combination of grades."""
 
 
-@dataclass(frozen=True)
-class Several(Belief):
+@dataclass(frozen=True, repr=False)
+class Several(Mixture):
     """Beliefs about one outcome each, or about groups of correlated outcomes. All mixtures have the same weights.
 
     `order` are the outcomes, by default in the order of the parts. With `only`, observations show only these outcomes.
@@ -145,12 +135,7 @@ class Several(Belief):
         return [names.index(name) for name in self.outcomes]
 
     @property
-    def components(self) -> int:
-        """H."""
-        return max(part.components for part in self.parts)
-
-    @property
-    def weights(self) -> Tensor:
+    def weights(self) -> Tensor:  # type: ignore[override]
         """The weights of the components, common to all outcomes: H."""
         own = [part.weights for part in self.parts if not isinstance(part, Known)]
         return max(own, key=len) if own else torch.ones(1).to(self.X)
@@ -165,6 +150,11 @@ class Several(Belief):
             for i, first in enumerate(part.names)
             for j in range(i + 1, len(part.names))
         }
+
+    @property
+    def kinds(self) -> list[str]:
+        """Those of the first mixture: the h-th components of all belong together."""
+        return next((part.kinds for part in self._mixtures), [])
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -258,15 +248,41 @@ class Several(Belief):
         weights, component = (part.repeat_interleave(branches) for part in (normal.weights, normal.component))
         return Nodes(z, weights / branches, component, normal.quantiles, branches=branches).to(self.X)
 
-    def typical(self, count: int = FEW) -> "Several":
-        """A mixture of `count` components whose means and variances approximate those of all."""
-        if count >= self.components:
-            return self
-        if "typical" not in self.found or self.found["typical"].components != count:
-            chosen = most_typical(self.weights, torch.cat([half_way(part) for part in self._mixtures], -1))[:count]
-            self.found["typical"] = self._each(lambda part: part.some(chosen) if part.components > 1 else part)
-        few: Several = self.found["typical"]
-        return few
+    def half_way(self) -> Tensor:
+        """What each component says of every outcome."""
+        return torch.cat([half_way(part) for part in self._mixtures], -1)
+
+    def some(self, components: list[int]) -> "Several":
+        """The mixture of some of the components."""
+        return self._each(lambda part: part.some(components) if part.components > 1 else part)
+
+    def weighted(self, weights: Tensor) -> "Several":
+        """With other weights of the components."""
+        return self._each(lambda part: part.weighted(weights) if part.components > 1 else part)
+
+    def split(self) -> tuple[Belief, ...]:
+        """Its parts."""
+        return self.parts
+
+    def rejoined(self, parts: Sequence[Belief]) -> "Several":
+        """Of other parts, in the order of its own."""
+        return replace(self, parts=tuple(parts))  # type: ignore[arg-type]
+
+    def rescaled(self, shift: float, scale: float) -> "Several":
+        """The belief about shift + scale times every outcome that is no probability and not computed."""
+        return self.rejoined([part.rescaled(shift, scale) for part in self.parts])
+
+    def process_of(self, name: str) -> Belief:
+        """The belief about one outcome; of one that is correlated with others, its own process."""
+        own = self.of(name)
+        part = own.split()[0]
+        return part.process_of(name) if isinstance(part, Correlated) else own
+
+    @property
+    def observed(self) -> Tensor | None:  # type: ignore[override]
+        """The values of a single outcome that is correlated with others."""
+        part = self.parts[0]
+        return part.observed_of(*self.outcomes) if isinstance(part, Correlated) and len(self.outcomes) == 1 else None
 
     def _each(self, change: "Callable[[Uncertain], Uncertain]") -> "Several":
         """With another belief about each outcome that is not known."""
@@ -274,7 +290,7 @@ class Several(Belief):
 
     def exact(self) -> "Several":
         """The same belief with noiseless future observations."""
-        return self._each(lambda part: part if isinstance(part, Graded) else part.exact())
+        return self.rejoined([part.exact() for part in self.parts])
 
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points ... x m x d: H x ... x m o."""
@@ -307,8 +323,7 @@ class Several(Belief):
                 parts[i], likely = part.extended(x[told], values)
                 log_density = log_density + (likely if part.components > 1 else 0.0)
         weights = bayes(self.weights, log_density.expand(self.components))
-        after = replace(self, parts=tuple(parts))
-        return after._each(lambda part: part.weighted(weights) if part.components > 1 else part)
+        return self.rejoined(parts).weighted(weights)
 
     def expected(self, x: Tensor) -> Tensor:
         """The means of what an observation at designs x (n x d) shows: n x w."""

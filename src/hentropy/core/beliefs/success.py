@@ -13,16 +13,13 @@ and the variance after it are exact:
     w'_h ~ w_h Phi(t_h)                                 v'(a) = v(a) - c^2 r (t + r) / (1 + v)
 """
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hentropy.core.beliefs.base import Needs
 from hentropy.core.beliefs.gaussian import Gaussian
+from hentropy.core.beliefs.normal import LOG_ROOT_TWO_PI, distribution
 from hentropy.lazy import Tensor, torch
-
-_LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
-
 
 FAR = 38.0
 """Standard deviations that stand for infinity: what lies beyond has no probability that a float can hold."""
@@ -44,7 +41,7 @@ def seen_between(mean: Tensor, var: Tensor, low: Tensor, high: Tensor) -> tuple[
     flip = a + b > 0  # into the lower tail, where probabilities keep their digits
     upper = torch.special.log_ndtr(torch.where(flip, -a, b))
     log_probability = upper + torch.log1p(-torch.exp(torch.special.log_ndtr(torch.where(flip, -b, a)) - upper))
-    at_a, at_b = (torch.exp(-0.5 * each.square() - _LOG_ROOT_TWO_PI - log_probability) for each in (a, b))
+    at_a, at_b = (torch.exp(-0.5 * each.square() - LOG_ROOT_TWO_PI - log_probability) for each in (a, b))
     first, second = at_a - at_b, a * at_a - b * at_b
     third = (a.square() - 1.0) * at_a - (b.square() - 1.0) * at_b - 3.0 * second * first + 2.0 * first**3
     return log_probability, first / root, (first.square() - second) / (1.0 + var), third / root**3
@@ -56,7 +53,7 @@ def seen_beyond(mean: Tensor, var: Tensor, bound: Tensor, side: Tensor) -> tuple
     per = side / spread.sqrt()
     z = (mean - bound) * per
     log_probability = torch.special.log_ndtr(z)
-    r = torch.exp(-0.5 * z.square() - _LOG_ROOT_TWO_PI - log_probability)
+    r = torch.exp(-0.5 * z.square() - LOG_ROOT_TWO_PI - log_probability)
     s = z + r
     return log_probability, per * r, r * s / spread, per**3 * r * (s * (s + r) - 1.0)
 
@@ -186,4 +183,4 @@ class Watched:
 
 def _chance(mean: Tensor, var: Tensor) -> Tensor:
     """Phi(m / sqrt(1 + v))."""
-    return 0.5 * torch.erfc(mean * -math.sqrt(0.5) / (1.0 + var).sqrt())
+    return distribution(mean / (1.0 + var).sqrt())

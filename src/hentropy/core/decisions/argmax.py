@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hentropy.core.beliefs import Belief, Gaussian, Needs, Samples, Transformed, outcome_nodes
+from hentropy.core.beliefs import Belief, Gaussian, Needs, outcome_nodes
 from hentropy.core.beliefs.linalg import robust_root
-from hentropy.core.beliefs.transformed import normal_belief, normal_fantasy
+from hentropy.core.beliefs.transformed import normal_fantasy
 from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
 
@@ -55,9 +55,9 @@ Gains = Callable[[Tensor], Tensor]
 
 def argmax_gain(belief: Belief, at: Tensor, seed: int) -> tuple[Gains, Gains | None]:
     """The expected fall of the Shannon entropy of the argmax over candidates at (m x d), and a quick estimate of it."""
-    if isinstance(belief, Samples):
+    if belief.point_masses:
         return _of_samples(belief, _plausible(belief, at), seed), None
-    if isinstance(belief, Gaussian | Transformed):
+    if belief.process is not None:
         drawn_at = ArgmaxPlaces.of(belief, at)
         return _of_draws(belief, drawn_at, seed), _of_draws(belief, drawn_at, seed, QUICK_SHARE)
     raise DecisionError(
@@ -80,20 +80,21 @@ class ArgmaxPlaces:
     root: Tensor
 
     @classmethod
-    def of(cls, belief: Gaussian | Transformed, at: Tensor) -> "ArgmaxPlaces":
+    def of(cls, belief: Belief, at: Tensor) -> "ArgmaxPlaces":
         """Found once for a belief: the replicates of an audit differ in what is drawn alone."""
         _, known = belief.found.get("argmax", (None, None))
         if known is None or belief.found["argmax"][0] is not at:
             places = _plausible(belief, at)
-            moments = normal_belief(belief).moments(places, Needs.JOINT)
+            moments = belief.process.moments(places, Needs.JOINT)
             known = cls(places, moments.mean, _invertible(moments.root))
             belief.found["argmax"] = at, known
         return known
 
 
-def _of_samples(belief: Samples, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
-    values = belief.moments(at, Needs.MEAN).mean
-    before = shannon(_wins(values, belief.weights))
+def _of_samples(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
+    now = belief.moments(at.unsqueeze(0), Needs.MEAN)
+    values = now.mean.squeeze(1)
+    before = shannon(_wins(values, now.weights.squeeze(-1)))
 
     def gain(x: Tensor) -> Tensor:
         nodes = outcome_nodes(4 * OUTCOMES, x.shape[-2], belief.components, seed).to(x)
@@ -108,9 +109,9 @@ def _of_samples(belief: Samples, at: Tensor, seed: int) -> Callable[[Tensor], Te
     return gain
 
 
-def _of_draws(observed: Gaussian | Transformed, candidates: ArgmaxPlaces, seed: int, share: float = 1.0) -> Gains:
+def _of_draws(observed: Belief, candidates: ArgmaxPlaces, seed: int, share: float = 1.0) -> Gains:
     """With a share of the functions and of the outcomes. Values come in the order of the normal values behind them."""
-    belief = normal_belief(observed)
+    belief: Gaussian = observed.process
     at, root = candidates.at, candidates.root
     H, m = belief.components, at.shape[0]
     generator = torch.Generator().manual_seed(seed)

@@ -17,8 +17,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from hentropy.core.beliefs.linalg import scaled_root
+from hentropy.core.beliefs.normal import LEGENDRE, bivariate_excess, density, distribution
 from hentropy.core.clock import pieces
-from hentropy.core.decisions.normal import FAR, LEGENDRE, density, distribution, truncated
+from hentropy.core.decisions.normal import FAR, truncated
 from hentropy.core.spaces import sobol
 from hentropy.lazy import Tensor, torch
 
@@ -33,17 +34,8 @@ CLOSEST = 1.0 - 1e-9
 
 
 def bivariate(h: Tensor, k: Tensor, r: Tensor) -> Tensor:
-    """P(Z_1 <= h, Z_2 <= k) for correlation r, by 20 Gauss-Legendre nodes in the angle (Drezner and Wesolowsky 1990).
-
-    The error is below 1e-14 for |r| up to 0.95, 1e-6 at 0.999 and 1e-4 beyond.
-    """
-    t, w = (torch.from_numpy(part).to(h) for part in LEGENDRE)
-    top = torch.asin(r)
-    angle = 0.5 * top.unsqueeze(-1) * (t + 1.0)
-    h1, k1 = h.unsqueeze(-1), k.unsqueeze(-1)
-    exponent = (h1.square() + k1.square() - 2.0 * h1 * k1 * torch.sin(angle)) / (2.0 * torch.cos(angle).square())
-    bridge = 0.5 * top * (w * torch.exp(-exponent)).sum(-1) / (2.0 * math.pi)
-    return distribution(h) * distribution(k) + bridge
+    """P(Z_1 <= h, Z_2 <= k) for correlation r."""
+    return distribution(h) * distribution(k) + bivariate_excess(h, k, r)
 
 
 def box_moments(mean: Tensor, cov: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:

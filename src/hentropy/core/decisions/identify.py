@@ -9,11 +9,11 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal
 
-from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs, Transformed, outcome_nodes
+from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs, outcome_nodes
 from hentropy.core.beliefs.base import joint_draws
 from hentropy.core.beliefs.linalg import robust_root
 from hentropy.core.beliefs.links import of_logarithm
-from hentropy.core.beliefs.transformed import normal_belief, normal_fantasy
+from hentropy.core.beliefs.transformed import normal_fantasy
 from hentropy.core.decisions.actions import Places, Report, as_places, places_in
 from hentropy.core.decisions.argmax import argmax_gain, shannon
 from hentropy.core.decisions.base import GainFormula, Solved, believed_as_log, named, totals
@@ -141,7 +141,7 @@ class Identify(Solved):
             return GainFormula(whole, exact=False, differentiable=False, quick=quick)
         if self.what == "max":
             return GainFormula(max_value_gain(belief, at, seed), exact=False, numbers=max_value_numbers(belief))
-        if not isinstance(belief, Gaussian | Transformed):
+        if belief.process is None:
             return None
         return GainFormula(_values_gain(belief, at, seed), exact=belief.components == 1, numbers=2 * at.shape[0])
 
@@ -182,7 +182,7 @@ class Identify(Solved):
         return f"Identify({what})" if self.outcome is None else f"Identify({what}, outcome={self.outcome!r})"
 
 
-def _values_gain(observed: Gaussian | Transformed, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
+def _values_gain(observed: Belief, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
     """The information of the outcome about the values at points (m x d), and about the component they come from.
 
     Of transformed values it is that about the normal values behind them.
@@ -190,7 +190,7 @@ def _values_gain(observed: Gaussian | Transformed, at: Tensor, seed: int) -> Cal
     Given the component, -1/2 log det (I - R^T Sigma^-1 R) with R = C L^-T, whatever the outcome; they are averaged.
     The rest is what the outcome says about the component of a mixture: E_y sum_g w'_g log(w'_g / w_g).
     """
-    belief = normal_belief(observed)
+    belief: Gaussian = observed.process
     H, m = belief.components, at.shape[0]
     root = robust_root(belief.moments(at, Needs.JOINT).covariance)
 

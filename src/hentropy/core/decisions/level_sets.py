@@ -227,18 +227,19 @@ class LevelSets(Solved):
 
         Labels: the expected loss of the current labels minus the expected loss after observing.
         """
-        if isinstance(belief, Graded):
-            return self._gain_of_grades(belief)
-        if not isinstance(belief, Gaussian) or belief.components > 1:
+        if belief.ordinal is not None:
+            return self._gain_of_grades(belief.ordinal)
+        gp: Gaussian | None = belief.single_gp
+        if gp is None:
             return None
-        at = self.settled_points.to(belief.X)
-        moments = belief.moments(at, self.needs)
+        at = self.settled_points.to(gp.X)
+        moments = gp.moments(at, self.needs)
         u = self._above(moments.mean[0])  # T x m
         evidence = self._evidence(moments)
         sd = None if moments.var is None else moments.var[0].sqrt()
 
         def gain(x: Tensor) -> Tensor:
-            square = belief.look_ahead(x).whitened_cross(at)[0].square().sum(-1)
+            square = gp.look_ahead(x).whitened_cross(at)[0].square().sum(-1)
             s = torch.where(square > 0, square, 1.0).sqrt().where(square > 0, square.new_zeros(())).unsqueeze(-2)
             if sd is None:
                 return self._added(excess(u.abs(), s))
