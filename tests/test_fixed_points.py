@@ -139,7 +139,11 @@ def test_some_of_many_points_stand_for_all(name: str, monkeypatch: pytest.Monkey
     assert isinstance(some, solved.SolvedSearch)
     assert 100 < sum(len(block.counts) for block in some.searched) <= 500
     stake = made.at_stake(belief.moments(many, Needs.VARIANCE))
-    at = torch.cat([block.decision.at_stake(block.points.now) * block.counts for block in some.searched])
+
+    def now(block: solved.Block) -> Moments:
+        return Moments(belief.weights, block.points.mean, block.points.var)
+
+    at = torch.cat([block.decision.at_stake(now(block)) * block.counts for block in some.searched])
     assert float(at.sum()) == pytest.approx(float(stake.sum()), rel=1e-5)
     x = designs(8, 1, seed=9)
     fantasy = looked(belief, x, outcomes=16)

@@ -19,14 +19,12 @@ from functools import cached_property
 
 from hentropy.core.beliefs.base import Fantasy, LookAhead, Mixture, Moments, Needs
 from hentropy.core.beliefs.kernels import (
-    AtPoints,
     Composed,
     Kernel,
     KernelSum,
     SomeMeans,
     Stationary,
     ToSites,
-    moving_means,
     times,
     whiten,
 )
@@ -94,11 +92,6 @@ class GaussianLookAhead(LookAhead):
         """
         belief, (b, *rest, d) = self.belief, a.shape
         H, n = belief.alpha.shape
-        at = belief.at_points
-        if at is not None:
-            own = (self.u, self.W, self.L, self.blind)
-            mean, C, spread = at.observing(a.reshape(b, -1, rest[-1], d), needs, *own)
-            return mean, C, *_spread_of(spread, (H, b, *rest), needs)
         k_aX, k_ax = self.own_kernels(a.reshape(b, -1, d))  # H x b x m x n
         C = k_ax - k_aX @ self.W
         mean = (k_aX @ belief.alpha.view(H, 1, n, 1)).squeeze(-1)
@@ -312,8 +305,6 @@ class GaussianFantasy(Fantasy):
         points = a.reshape(b, N, -1, d)
         if not self.look.u.requires_grad:
             moved = self._mean_sum.over_components(points)
-        elif belief.at_points is not None:
-            moved = moving_means(belief.at_points, points, self.look.u, *self._coefficients())
         else:  # a sum that carries a graph of x serves one evaluation only
             moved = self._new_mean_sum().over_components(points)
         moved = moved.reshape(b, N, *rest)
@@ -372,16 +363,6 @@ class GaussianFantasy(Fantasy):
         moves = (w.unsqueeze(-1) * V).permute(1, 2, 0, 3).flatten(-2)  # b x N x Hq
         mean = torch.baddbmm(w.permute(1, 2, 0) @ before.transpose(0, 1), moves, C.permute(1, 0, 3, 2).flatten(1, 2))
         return Moments(w.new_ones(1, *[1] * (1 + len(shape))), mean.reshape(1, b, -1, *shape))
-
-
-def _spread_of(spread: Tensor | None, shape: tuple[int, ...], needs: Needs) -> tuple[Tensor | None, Tensor | None]:
-    """Variances (of this shape) and covariances, from what `AtPoints` gives of them."""
-    if spread is None:
-        return None, None
-    if needs is Needs.VARIANCE:
-        return spread.reshape(shape).clamp_min(0.0), None
-    cov = spread.reshape(*shape, shape[-1])
-    return cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0), cov
 
 
 def _moved(before: Tensor, V: Tensor, C: Tensor) -> Tensor:
@@ -641,11 +622,6 @@ class Gaussian(Mixture):
             sums = self._mean_sum(a.reshape(1, 1, -1, a.shape[-1])).reshape(-1, *a.shape[:-1])
             return Moments(weights, self._in_user_units(self.prior_mean(a)) + sums)
         weights = self.weights.view(-1, *[1] * (a.dim() - 2))
-        if self.at_points is not None:
-            shape = (self.components, *a.shape[:-1])
-            mean, spread = self.at_points.now(a.reshape(1, -1, *a.shape[-2:]), needs)
-            mean = self._in_user_units(self.prior_mean(a) + mean.reshape(shape))
-            return self._moments(weights, mean, *_spread_of(spread, shape, needs))
         k_aX = self.to_data(a.reshape(-1, a.shape[-1])).reshape(self.components, *a.shape[:-1], -1)
         return self._moments(weights, self._in_user_units(self._mean(a, k_aX)), *self._spread(a, k_aX, needs))
 
@@ -661,13 +637,6 @@ class Gaussian(Mixture):
     def to_data(self) -> ToSites:
         """k(., X): inputs m x d to H x m x n."""
         return ToSites(self.kernel, self.inputs)
-
-    @property
-    def at_points(self) -> AtPoints | None:
-        """Moments at the points of actions, where the kernel is one of ours and there are data."""
-        if not isinstance(self.kernel, Stationary | Composed) or not self.sites:
-            return None
-        return AtPoints(self.kernel, self.to_data.sites, self.root_inverse, self.alpha)
 
     @cached_property
     def _mean_sum(self) -> KernelSum:
