@@ -10,8 +10,6 @@ from torch import Tensor
 
 from hentropy import Decision, KGuesses, TopK
 from hentropy.core.action_search import ContinuousSearch, descend, prepare_search
-from hentropy.core.action_search.continuous import _choosing
-from hentropy.core.action_search.rivals import replacements
 from hentropy.core.beliefs import Fantasy, Gaussian, Moments, Needs, value_draws
 from hentropy.core.beliefs.terms import Basis
 from hentropy.core.clock import Clock
@@ -103,17 +101,6 @@ def test_the_mean_after_the_average_outcome_is_the_average_mean(q: int, belief: 
     average = (after.expect_vector(after.mean) * fantasy.weights[:, None]).sum(1)
     more = fantasy.with_average().moments(a.expand(2, 7, 3, -1), Needs.MEAN)
     torch.testing.assert_close(more.expect_vector(more.mean)[:, -1], average, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize(("q", "outcomes"), [(1, 1), (2, 1), (2, 3)])
-def test_swapped_members_are_chosen_by_a_product(q: int, outcomes: int) -> None:
-    moved = replacements(3, torch.device("cpu"))
-    old, new = draw(4, 3, outcomes, seed=1), draw(4, q, outcomes, seed=2)
-    found = torch.cat([old, new], 1).flatten(1) @ _choosing(moved, q, outcomes)
-    expected = torch.stack(
-        [torch.where(which.unsqueeze(-1), new[:, i : i + 1], old) for i in range(q) for which in moved], 1
-    )
-    torch.testing.assert_close(found.reshape(expected.shape), expected)
 
 
 def test_a_step_that_raises_the_loss_is_taken_back() -> None:

@@ -424,7 +424,7 @@ def test_a_server_that_is_away_is_said_and_waited_for(lab: Lab, tmp_path: Path) 
         page.click("#tell-0")
         page.shows("#said", "The server is unreachable. What you typed is still here.")
         assert page.attribute("#o0-0", "value") == "4.5"
-        command = [sys.executable, "-m", "hentropy", "serve", "--store", url, "--port", port]
+        command = [sys.executable, "-m", "hentropy", "serve", "--store", url, "--port", port, "--no-token"]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as anew:
             try:
                 page.find("#live[data-state=live]")
@@ -487,7 +487,9 @@ def test_a_newcomer_follows_the_documentation_to_a_verdict(chromium: Browser, tm
             said = server.stdout.readline()
             assert said.startswith("Serving hentropy.db at http://127.0.0.1:")
             page = chromium
-            page.open(said.split()[-1])
+            link = server.stdout.readline()
+            assert link.startswith("Open http://127.0.0.1:")
+            page.open(link.split()[-1])
             page.driver.find_element("link text", "bread").click()
             page.find("#live[data-state=live]")
             for number in (0, 1):

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from contextlib import redirect_stdout
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ LARGE = ("torch", "gpytorch", "botorch", "scipy", "pandas", "matplotlib", "fasta
 IMPORTED = """
 import json, sys
 from contextlib import redirect_stdout
+from datetime import datetime
 from hentropy.views.cli.app import main
 found = {}
 for asked in json.load(sys.stdin):
@@ -245,6 +247,18 @@ def test_json_lines_are_only_json(folder: Path) -> None:
     said = hentropy("run", "lab.toml", "--json-lines")
     lines = [json.loads(line) for line in said.out.splitlines()]
     assert [line.get("number") for line in lines] == [0, 1, 2, 3, None]
+    assert lines[-1]["stopped"] == "the budget of 4 trials is used up"
+    assert said.err.count("hello") == 4
+
+
+def test_a_worker_prints_dated_json_lines(folder: Path) -> None:
+    lab(folder, function(folder, "talkative_too", "print('hello')\n    return x"))
+    said = hentropy("worker", "lab.toml", "--json-lines")
+    lines = [json.loads(line) for line in said.out.splitlines()]
+    assert [line["event"] for line in lines] == ["begin", *["trial"] * 4, "end"]
+    assert [line["number"] for line in lines[1:-1]] == [0, 1, 2, 3]
+    times = [datetime.fromisoformat(line["at"]) for line in lines]
+    assert times == sorted(times)
     assert lines[-1]["stopped"] == "the budget of 4 trials is used up"
     assert said.err.count("hello") == 4
 

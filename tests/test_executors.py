@@ -131,6 +131,15 @@ def _processes() -> Iterator[str]:
             continue
 
 
+def test_with_a_timeout_of_zero_nothing_begins(lab: Lab, tmp_path: Path) -> None:
+    with Local(lab("note")) as executor:
+        executor.submit(0, {"x": 1.0})
+        assert executor.wait(0) == []
+        assert executor.pending == {0}
+        assert not (tmp_path / "order").exists()
+        assert [number for number, _ in executor.wait(1)] == [0]
+
+
 def test_values_and_failures(make: Make, lab: Lab, tmp_path: Path) -> None:
     with make(lab("measure")) as executor:
         assert executor.wait() == []

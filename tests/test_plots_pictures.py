@@ -219,7 +219,7 @@ def check(made: Picture) -> None:
             if arrays.get("texts"):
                 assert len(arrays["texts"]) == len(arrays["x"])
             if isinstance(mark, Line) and None not in (part.y.low, part.y.high) and np.isfinite(mark.y).any():
-                assert part.y.low <= np.nanmin(mark.y) <= np.nanmax(mark.y) <= part.y.high  # type: ignore[operator]
+                assert part.y.low <= np.nanmin(mark.y) <= np.nanmax(mark.y) <= part.y.high
 
 
 def check_both(made: Picture) -> None:

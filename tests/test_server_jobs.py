@@ -17,7 +17,7 @@ import pytest
 
 import hentropy as he
 from hentropy.errors import InputError
-from hentropy.studies.records import StudyKey
+from hentropy.studies.records import StudyKey, Verdict
 from hentropy.studies.storage import Store, open_store
 from hentropy.views.plots.scene import scene_of
 from hentropy.views.server import job_process
@@ -510,6 +510,18 @@ def test_a_deadline_counts_what_is_computed() -> None:
     begun = time.process_time()
     while time.process_time() < begun + 0.1:
         pass  # the timer is off again
+
+
+def test_a_deadline_waits_until_the_store_has_written(sqlite_url: str) -> None:
+    store = open_store(sqlite_url)
+    study = store.create("lab", {}, {})
+    large = Verdict([{"x": i / 7} for i in range(100_000)], -1.0, 0.5, "maximize", 1, raw=None)
+    with pytest.raises(TooLong), at_most(0.001):  # noqa: PT012
+        store.keep(study, large)
+        while True:
+            pass
+    assert [stored.verdict.action for stored in store.verdicts(study)] == [large.action]
+    store.close()
 
 
 def test_a_look_that_takes_too_long_makes_room(site: Site) -> None:

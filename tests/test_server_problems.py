@@ -14,6 +14,7 @@ from hentropy.errors import (
     InputError,
     ModelError,
     Outdated,
+    ReadOnly,
     StorageError,
     StudyError,
 )
@@ -59,6 +60,7 @@ def test_what_nobody_expected_says_nothing_but_an_id(here: Served, caplog: pytes
         (DecisionError("it is 3"), 409, "study"),
         (ModelError("it is 3"), 409, "study"),
         (Outdated("it is 3"), 409, "study"),
+        (ReadOnly("it is 3"), 403, "access"),
         (Gone("it is 3"), 404, "gone"),
         (StorageError("it is 3"), 503, "store"),
         (Busy("it is 3"), 503, "busy"),

@@ -3,11 +3,13 @@
     HentropyError
     ├── InputError       a value, shape or option that cannot be used (also a ValueError)
     ├── DecisionError    a decision whose loss, points or actions misbehave
-    ├── ModelError       a belief that cannot be made: a matrix that is not positive definite, an unsupported model
+    ├── ModelError       a belief that cannot be made, such as one of an unsupported model
+    │   └── NumericalError  rounding or extreme values stop a computation: a matrix is not positive definite
     ├── StudyError       an ask, tell or decide that does not fit the state of the study
     │   └── NoSuchTrial  a trial that the study does not have
     ├── StorageError     a store that cannot be opened, read or written
     │   ├── NoStore      a database without a store, where one was to be read
+    │   ├── ReadOnly     a store that this program may not write
     │   ├── Gone         a study or trial that is no longer in its store
     │   ├── Outdated     what was to be written stands on trials that are no longer the newest
     │   └── Overtaken    the right to ask was lost to somebody else before the trials were written
@@ -89,6 +91,7 @@ class Advice(Enum):
     RUN_AGAIN = "Fix the objective function, then rerun: all measurements are kept."
     MAP_COLUMN = "say which column it is"
     ATTACH = "other data are attached, not imported"
+    OWN_BACKUP = "once there is a backup, pass backup=False"
     ATTACH_AGAIN = "if they are measurements of their own, attach them with again=True"
 
 
@@ -98,6 +101,7 @@ EXPLAINED = {
     Advice.TRUST: DocPage.OWN_DECISION,
     Advice.RUN_AGAIN: DocPage.FAILURES,
     Advice.MAP_COLUMN: DocPage.CSV,
+    Advice.OWN_BACKUP: DocPage.BACKUP,
     Advice.ATTACH: DocPage.CSV,
     Advice.ATTACH_AGAIN: DocPage.CSV,
 }
@@ -154,6 +158,10 @@ class ModelError(HentropyError):
     usual_page = DocPage.MODELS
 
 
+class NumericalError(ModelError):
+    """Numbers that cannot be computed with: by these data alone, so that with more of them it may work again."""
+
+
 class StudyError(HentropyError):
     """A call that does not fit the state of the study."""
 
@@ -168,6 +176,12 @@ class StorageError(HentropyError):
 
 class NoStore(StorageError):  # noqa: N818 (it reads better where it is caught)
     """A database without a store, where one was to be read."""
+
+    usual_page = DocPage.STORES
+
+
+class ReadOnly(StorageError):  # noqa: N818 (it reads better where it is caught)
+    """A store that this program may not write, or of a format that it cannot write: waiting does not help."""
 
     usual_page = DocPage.STORES
 

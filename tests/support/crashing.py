@@ -1,5 +1,6 @@
 """What the processes do that tests start and kill. They are forked from a server that has everything imported."""
 
+import json
 import math
 import os
 import resource
@@ -15,6 +16,8 @@ from hentropy.errors import HentropyError, StudyError
 from hentropy.studies.execution import Local, PythonObjective
 from hentropy.studies.execution.leases import Terms
 from hentropy.studies.execution.runner import run
+from hentropy.studies.storage import upgrade_store
+from support.commands import hentropy
 from support.waiting import PATIENCE
 
 LEASE = 10 * PATIENCE
@@ -24,9 +27,11 @@ def truth(x: float, y: float) -> float:
     return math.sin(3 * x) + y
 
 
-def open_it(url: str, begin: float, done: Path) -> None:
-    """Open a store, make or migrate it, at a given moment, and ask in the study."""
+def open_it(url: str, begin: float, done: Path, old: bool = False) -> None:
+    """Open a store, make or upgrade it, at a given moment, and ask in the study."""
     time.sleep(max(0.0, begin - time.time()))
+    if old:
+        upgrade_store(url, backup=False)
     trial = kept(url).ask()
     note_down(done, str(trial.number))
 
@@ -77,3 +82,19 @@ def _reported(path: Path, report: Path) -> None:
     # the report's file was made beforehand: it may be written, and is small
     with report.open("r+") as file:
         file.write(f"{told}\n{said}")
+
+
+def read_without_rights(commands: list[list[str]], first: Path, folder: Path, report: Path) -> None:
+    """Run commands in a folder as a user who may not write to the store, and report how they ended.
+
+    They are run in another folder before: the other user may not even read the modules that they import.
+    """
+    os.chdir(first)
+    for command in commands:
+        hentropy(*command)
+    if os.getuid() == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+    os.chdir(folder)
+    ends = [hentropy(*command) for command in commands]
+    report.write_text(json.dumps([[end.code, end.out, end.err] for end in ends]), encoding="utf-8")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from hentropy.errors import ReadOnly
 from hentropy.studies.definition.building import DATABASE
 from hentropy.views.cli.arguments import StoreUrl
 from hentropy.views.cli.opening import shown, store_at
@@ -28,4 +29,6 @@ def mcp(
 
     url = store or f"sqlite:///{DATABASE}"
     with closing(store_at(url, f"there is no store {shown(url)}; name one with --store URL")) as there:
+        if write and there.read_only:
+            raise ReadOnly(there.read_only)
         make_server(there, write).run("stdio")

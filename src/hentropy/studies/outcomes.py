@@ -220,6 +220,14 @@ class Outcomes:
             for row in rows
         ]
 
+    def bounded_columns(self, columns: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+        """The columns of a prediction, with means and quantiles no further than the bounds of their outcome."""
+        return {
+            title: list(values) if part == "sd" else [self.quantities[name].within(value) for value in values]
+            for title, values in columns.items()
+            for name, _, part in [title.rpartition("_")]
+        }
+
     def with_measured(
         self, row: Mapping[str, Any], decided: Sequence[str], known: Mapping[str, tuple[float, float]]
     ) -> dict[str, Any]:
@@ -616,10 +624,14 @@ def _with_noise(outcomes: Mapping[str, Outcome | Computed], noise: Any) -> dict[
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A belief, and the factor that the record of predictions has put on its spread, by outcome; 1 if there is none."""
+    """A belief, and the factor that the record of predictions has put on its spread, by outcome; 1 if there is none.
+
+    The note says why it is a simpler belief than the study asks for.
+    """
 
     belief: Belief
     factors: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
 
     def predictions(self, x: Tensor, names: Sequence[str]) -> list[dict[str, Prediction]]:
         """What observations at designs x (q x d) are expected to show of outcomes, as far as these are numbers."""

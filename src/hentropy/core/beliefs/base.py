@@ -11,21 +11,24 @@ each other: all of the first point, then all of the second. Wherever K or q valu
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
 from hentropy.core.beliefs.linalg import robust_root, scaled_root
-from hentropy.core.beliefs.links import Latent
-from hentropy.core.beliefs.nodes import Nodes, outcome_nodes
-from hentropy.core.given import closest
+from hentropy.core.beliefs.links import Latent, of_logarithm
+from hentropy.core.beliefs.nodes import Nodes, mixture_quantiles, outcome_nodes
+from hentropy.core.given import closest, is_number
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
 FEW = 2
 """Components of a mixture that a first look takes."""
+
+QUANTILES = (0.05, 0.5, 0.95)
+"""The probabilities of the quantiles that predictions have, unless others are asked for."""
 
 
 class Needs(IntEnum):
@@ -118,6 +121,30 @@ class Moments:
         mean = self.expect_vector(self.mean)
         second = self.expect_vector(self.variance + (self.mean - mean).square())
         return mean, second
+
+
+@dataclass(frozen=True)
+class Predictive:
+    """An outcome at m points, in its units: mean and sd (m each) and its quantiles (S x m)."""
+
+    mean: Tensor
+    sd: Tensor
+    quantiles: Tensor
+
+    @classmethod
+    def over_all(cls, at: Moments, quantiles: Tensor, log: bool) -> "Predictive":
+        """From the moments of the components; with `log`, these and the quantiles are of the logarithm."""
+        if log:
+            quantiles, at = quantiles.exp(), Moments(at.weights, *of_logarithm(at.mean, at.variance))
+        mean, variance = at.total()
+        return cls(mean, variance.clamp_min(0.0).sqrt(), quantiles)
+
+    def columns(self, name: str, shares: Sequence[float]) -> dict[str, list[float]]:
+        """As columns of a table."""
+        quantiles = {
+            f"{name}_q{100 * share:g}": own.tolist() for share, own in zip(shares, self.quantiles, strict=True)
+        }
+        return {f"{name}_mean": self.mean.tolist(), f"{name}_sd": self.sd.tolist(), **quantiles}
 
 
 class Fantasy(ABC):
@@ -235,6 +262,43 @@ class Belief(ABC):
     @abstractmethod
     def condition(self, x: Tensor, y: Tensor) -> "Belief":
         """The belief after observing the values y (m) at x (m x d), with the same hyperparameters."""
+
+    @torch.no_grad()
+    def predict(
+        self, designs: Any, quantiles: Sequence[float] = QUANTILES, noise: bool = False
+    ) -> dict[str, list[float]]:
+        """The outcomes at designs m x d as columns of a table, in their units; of graded ones, their probabilities.
+
+        Each outcome has "yield_mean", "yield_sd" and a column for each of the `quantiles`, "yield_q5", "yield_q50", ...
+        With `noise`, what an observation would show. `pandas.DataFrame(belief.predict(X))` is the table.
+        """
+        points = torch.as_tensor(designs, dtype=self.X.dtype).to(self.X)
+        if points.dim() != 2 or points.shape[-1] != self.X.shape[-1]:
+            raise InputError(f"designs must be m x {self.X.shape[-1]}, a row for each, got shape {tuple(points.shape)}")
+        for share in quantiles:
+            if not (is_number(share) and 0.0 < share < 1.0):
+                raise InputError(f"the probability of a quantile is {share!r}; it must be between 0 and 1")
+        each = {
+            name: self.of(name).marginal(points, quantiles, noise=noise, log=name in self.logs)
+            for name in self.outcomes
+        }
+        return {title: own for name, one in each.items() for title, own in one.columns(name, quantiles).items()}
+
+    def marginal(self, points: Tensor, shares: Sequence[float], *, noise: bool, log: bool) -> Predictive:
+        """A single outcome at points m x d, over all components; with `noise`, what observations would show.
+
+        With `log`, this belief is about its logarithm.
+        """
+        moments = self.moments(points, Needs.VARIANCE)
+        variance = moments.variance.clamp_min(0.0) + (self._noise_variance if noise else 0.0)
+        at = Moments(moments.weights, moments.mean, variance.expand_as(moments.mean))
+        quantiles = mixture_quantiles(shares, at.weights.unsqueeze(-1), at.mean, at.variance.sqrt())
+        return Predictive.over_all(at, quantiles, log)
+
+    @property
+    def _noise_variance(self) -> Tensor:
+        """Of observations to come, in the user's units: H x 1, or 1 x 1 where all components have the same."""
+        return torch.as_tensor(self.noise_std).to(self.X).square().reshape(1, 1)
 
     def noise_std_given(self, at: Moments) -> Tensor | float:
         """`noise_std` of an observation at m points where f has these moments, with variances: m, or one for all."""

@@ -616,6 +616,10 @@ class Gaussian(Belief):
         return float((self.weights @ self.noise_variance).sqrt())
 
     @property
+    def _noise_variance(self) -> Tensor:
+        return self.noise_variance.unsqueeze(-1)
+
+    @property
     def noise_variance(self) -> Tensor:
         """The noise variance of a future observation in each component, in the user's units: H."""
         return self.frame.scale.square() * self.future_noise

@@ -23,15 +23,25 @@ probit. Where that level c is known, the mean of g after a grade is set so that 
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
+from hentropy.core.beliefs.base import (
+    FEW,
+    Belief,
+    Fantasy,
+    LookAhead,
+    Moments,
+    Needs,
+    Predictive,
+    half_way,
+    most_typical,
+)
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianLookAhead, bayes
-from hentropy.core.beliefs.nodes import Nodes, every_grade, outcome_nodes
+from hentropy.core.beliefs.nodes import Nodes, every_grade, mixture_quantiles, outcome_nodes
 from hentropy.core.beliefs.success import seen_between
 from hentropy.lazy import Tensor, torch
 
@@ -146,6 +156,14 @@ class Graded(Belief):
         if self.latent_view:
             return self.latent.moments(points, needs)
         return probabilities(self.latent.moments(points, max(needs, Needs.VARIANCE)), needs)
+
+    def marginal(self, points: Tensor, shares: Sequence[float], *, noise: bool, log: bool) -> Predictive:
+        """The probability, whose quantiles are those of its probit g; a grade that is observed has no number."""
+        g = self.latent.moments(points, Needs.VARIANCE)
+        weights = g.weights.unsqueeze(-1).expand_as(g.mean)
+        ends = mixture_quantiles(shares, weights, g.mean, g.variance.clamp_min(0.0).sqrt())
+        mean, total = probabilities(g, Needs.VARIANCE).total()
+        return Predictive(mean, total.clamp_min(0.0).sqrt(), torch.special.ndtr(ends))
 
     def nodes(self, count: int, q: int, seed: int | None = None) -> Nodes:
         """All combinations of grades of q designs; if there are too many, a random sample of them."""

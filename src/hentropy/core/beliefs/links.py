@@ -427,3 +427,9 @@ class Latent:
             first, second = first + mass * gap, second + mass * gap.square()
         chance = torch.where(a > 0, distribution(-a) - distribution(-b), distribution(b) - distribution(a))
         return chance, first, second
+
+
+def of_logarithm(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance of a value whose logarithm is normal with this mean and variance."""
+    expected = torch.exp(mean + 0.5 * var)
+    return expected, expected.square() * torch.expm1(var)

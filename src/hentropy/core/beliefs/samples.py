@@ -7,10 +7,10 @@ where it falls below a stated share, the functions are moved instead of weighted
     f'_s(a) = f_s(a) + C(a) S^-1 (y - f_s(x) - e_s)        C(a) = cov_s(f_s(a), f_s(x))    S = cov_s(f_s(x)) + noise^2
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from hentropy.core.beliefs.base import Belief, Fantasy, LookAhead, Moments, Needs
+from hentropy.core.beliefs.base import Belief, Fantasy, LookAhead, Moments, Needs, Predictive
 from hentropy.core.beliefs.linalg import cholesky
 from hentropy.core.beliefs.nodes import Nodes
 from hentropy.errors import InputError, ModelError
@@ -83,6 +83,12 @@ class Samples(Belief):
         """At points ... x m x d: S x ... x m, each function a point mass."""
         weights = self.weights.view(-1, *[1] * (points.dim() - 2))
         return self._zeros(self.outcome(self.raw(points)), weights, needs)
+
+    def marginal(self, points: Tensor, shares: Sequence[float], *, noise: bool, log: bool) -> Predictive:
+        """With noise, in the units of the functions only: elsewhere it is not normal."""
+        if noise and self.outcome is not _identity:
+            raise InputError("these functions are read after a transform, and noise is known before it: noise=False")
+        return super().marginal(points, shares, noise=noise, log=log)
 
     def look_ahead(self, x: Tensor) -> "SamplesLookAhead":
         """Prepare to observe at x: b x q x d."""

@@ -14,7 +14,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
+from hentropy.core.beliefs.base import (
+    FEW,
+    Belief,
+    Fantasy,
+    LookAhead,
+    Moments,
+    Needs,
+    Predictive,
+    half_way,
+    most_typical,
+)
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy, GaussianLookAhead
 from hentropy.core.beliefs.kernels import whiten
 from hentropy.core.beliefs.linalg import white_outcomes
@@ -133,6 +143,14 @@ class Transformed(Belief):
             return Moments(latent.weights, mean)
         cov = latent.covariance if needs is Needs.JOINT else None
         return Moments(latent.weights, mean, latent=Latent(bend, self.bent, latent.mean, latent.variance, cov))
+
+    def marginal(self, points: Tensor, shares: Sequence[float], *, noise: bool, log: bool) -> Predictive:
+        """From v, to which the noise is added."""
+        v = self.latent.moments(points, Needs.VARIANCE)
+        variance = v.variance.clamp_min(0.0) + (self.latent.noise_variance.unsqueeze(-1) if noise else 0.0)
+        at = Moments(v.weights, v.mean, variance.expand_as(v.mean))
+        quantiles = self.quantiles(shares, at.weights.unsqueeze(-1), at.mean, at.variance.sqrt())
+        return Predictive.over_all(self.linked(at, Needs.VARIANCE), quantiles, log)
 
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points ... x m x d: H x ... x m."""

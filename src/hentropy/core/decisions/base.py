@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from hentropy.core.beliefs import Belief, Moments, Needs, value_draws
+from hentropy.core.beliefs.links import of_logarithm
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.decisions.actions import ActionSpace, NamedDesigns
 from hentropy.core.decisions.headlines import Quantity, for_each, in_words, probable, roughly
-from hentropy.core.decisions.normal import of_logarithm
 from hentropy.core.given import Best
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, HentropyError, InputError

@@ -12,13 +12,13 @@ from typing import Any, Literal
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs, Transformed, outcome_nodes
 from hentropy.core.beliefs.base import joint_draws
 from hentropy.core.beliefs.linalg import robust_root
+from hentropy.core.beliefs.links import of_logarithm
 from hentropy.core.beliefs.transformed import normal_belief, normal_fantasy
 from hentropy.core.decisions.actions import Places, Report, as_places, places_in
 from hentropy.core.decisions.argmax import argmax_gain, shannon
 from hentropy.core.decisions.base import GainFormula, Solved, believed_as_log, named, totals
 from hentropy.core.decisions.headlines import Quantity, known_digits, percent, roughly, rounded
 from hentropy.core.decisions.max_value import log_density, max_value_gain, max_value_numbers
-from hentropy.core.decisions.normal import of_logarithm
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch

@@ -211,9 +211,3 @@ def _overtaker(m: Tensor, s: Tensor, m_now: Tensor, s_now: Tensor) -> tuple[Tens
     first = crossing.min(-1, keepdim=True).values
     following = torch.where(steeper & (crossing <= first), s, -torch.inf).argmax(-1)
     return following, steeper.any(-1)
-
-
-def of_logarithm(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and variance of a value whose logarithm is normal with this mean and variance."""
-    expected = torch.exp(mean + 0.5 * var)
-    return expected, expected.square() * torch.expm1(var)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hentropy.core.beliefs import Belief, Gaussian, Needs, Posterior, Samples
+from hentropy.core.beliefs.linalg import is_numerical
 from hentropy.core.spaces import DesignSpace
-from hentropy.errors import HentropyError, ModelError, last_line
+from hentropy.errors import HentropyError, ModelError, NumericalError, last_line
 from hentropy.lazy import Tensor, torch
 
 
@@ -110,11 +111,11 @@ def _about(belief: Belief, outcome: str, name: str) -> Belief:
 
 def _raised(name: str, what: str, error: Exception) -> ModelError:
     """An error inside a model, with its place; errors of the library say enough without one."""
-    said = last_line(error)
+    said, kind = last_line(error), NumericalError if is_numerical(error) else ModelError
     if isinstance(error, HentropyError):
-        return ModelError(f"the model {name} {what} {type(error).__name__}: {error}")
+        return kind(f"the model {name} {what} {type(error).__name__}: {error}")
     last = traceback.extract_tb(error.__traceback__)[-1]
-    return ModelError(
+    return kind(
         f"the model {name} {what} {said} ({Path(last.filename).name}, line {last.lineno}); fix it and ask again:"
         " all measurements are kept"
     )

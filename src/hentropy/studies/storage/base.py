@@ -8,10 +8,11 @@ transaction, and writes what it returns. So there is one implementation of each 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from hentropy.studies.records import Entry, Observation, StoredVerdict, StudyRecord, Verdict
+from hentropy.studies.records import Entry, Observation, StoredVerdict, StudyKey, StudyRecord, Verdict
 from hentropy.studies.storage.turns import HeldTurn, Turn, TurnRule, TurnTerms, taken
 
 Change = Callable[[Entry, float], Entry]
@@ -41,8 +42,21 @@ class BackupContents:
     trials: int
 
 
+@dataclass(frozen=True)
+class FormatChange:
+    """What an upgrade did: the format before and now; what was written to `backup`, if one was made."""
+
+    before: int
+    now: int
+    backup: Path
+    contents: BackupContents | None
+
+
 class Store(ABC):
     """Keeps studies. Safe for several threads and, on disk, for several processes."""
+
+    read_only = ""
+    """Why nothing can be written here; nothing if it can."""
 
     turn_terms = TurnTerms()
     """How this user of the store takes turns in asking."""
@@ -59,6 +73,12 @@ class Store(ABC):
     @abstractmethod
     def redefine(self, study: StudyRecord, rule: Redefinition) -> StudyRecord:
         """The study with another definition, which the rule makes of the one that stands."""
+
+    def redefined(self, study: StudyRecord, rule: Redefinition) -> StudyRecord:
+        """The same; where nothing can be written, the study is only read with the other definition."""
+        if self.read_only:
+            return replace(study, definition=dict(rule(study.definition)))
+        return self.redefine(study, rule)
 
     @abstractmethod
     def find(self, name: str) -> StudyRecord | None:
@@ -114,9 +134,9 @@ class Store(ABC):
     def verdicts(self, study: StudyRecord) -> tuple[StoredVerdict, ...]:
         """All verdicts recorded, the oldest first."""
 
-    def latest_verdicts(self) -> dict[int, StoredVerdict]:
-        """The verdict that was recorded last of each study that has one, by its id."""
-        everything = {study.id: self.verdicts(study) for study in self.studies()}
+    def latest_verdicts(self) -> dict[StudyKey, StoredVerdict]:
+        """The verdict that was recorded last of each study that has one."""
+        everything = {study.key: self.verdicts(study) for study in self.studies()}
         return {study: found[-1] for study, found in everything.items() if found}
 
     @abstractmethod

@@ -15,13 +15,23 @@ from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, sel
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from hentropy.errors import Gone, NoStore, Outdated, StorageError
-from hentropy.studies.records import Comparison, Entry, Observation, State, StoredVerdict, StudyRecord, Verdict
+from hentropy.errors import Advice, Gone, InputError, NoStore, Outdated, ReadOnly, StorageError
+from hentropy.studies.records import (
+    Comparison,
+    Entry,
+    Observation,
+    State,
+    StoredVerdict,
+    StudyKey,
+    StudyRecord,
+    Verdict,
+)
 from hentropy.studies.records.trial import measurements_of
 from hentropy.studies.storage.base import (
     Addition,
     BackupContents,
     Change,
+    FormatChange,
     News,
     Redefinition,
     Store,
@@ -30,8 +40,10 @@ from hentropy.studies.storage.base import (
 )
 from hentropy.studies.storage.tables import (
     NEWEST,
-    check_known,
+    is_newer,
     observations,
+    other_format,
+    recorded_version,
     studies,
     trials,
     turns,
@@ -50,6 +62,8 @@ class Backend(ABC):
 
     engine: Engine
     place: str
+    read_only = ""
+    """Why nothing can be written; nothing if it can."""
 
     @contextmanager
     def transaction(self, writes: bool = False) -> Iterator[Connection]:
@@ -65,8 +79,16 @@ class Backend(ABC):
         """A `StorageError` if what the connection has just committed is not where others will look for it."""
 
     @abstractmethod
-    def lock_for_migration(self, connection: Connection) -> None:
-        """Let nobody else migrate until this transaction ends."""
+    def lock_for_migration(self, connection: Connection, alone: bool = True) -> None:
+        """Let nobody else migrate until this transaction ends; if it is to be `alone`, let nobody write either."""
+
+    def lacks_rights(self, connection: Connection) -> str:
+        """Why this user may not write to the store that is there; nothing if that is allowed."""
+        return ""
+
+    def read_copy(self) -> None:
+        """From now on, read a copy in the newest format; an error where that is not possible."""
+        raise ReadOnly(self.read_only)
 
     @abstractmethod
     def now(self, connection: Connection) -> float:
@@ -84,24 +106,65 @@ class Backend(ABC):
         """What an error means; those that do not come from the driver speak for themselves."""
         return self.explain(error) if isinstance(error, DBAPIError) else f"{self.place}: {' '.join(str(error).split())}"
 
-    def prepare(self, make: bool) -> None:
-        """Make the tables, or migrate those of an earlier version in one transaction, unless all is there."""
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Errors of the driver, from within, become a `StorageError`."""
         try:
-            with self.engine.connect() as connection:
-                found = version(connection)
-                if found == NEWEST:
-                    return
-                if found is None and not make:
-                    raise NoStore(f"there is no store in {self.place} yet")
-            with self.transaction(writes=True) as connection:
-                self.lock_for_migration(connection)
-                found = version(connection)  # somebody may have been faster
-                if found is not None:
-                    check_known(found, self.place)
-                if found != NEWEST:
-                    upgrade(connection)
+            yield
         except SQLAlchemyError as error:
             raise StorageError(self.explained(error)) from error
+
+    def prepare(self, make: bool) -> None:
+        """Make the tables where there are none; those that are there stay as they are, of whatever format."""
+        with self.explaining():
+            with self.engine.connect() as connection:
+                found = version(connection)
+                if found is not None and not self.read_only:
+                    self.read_only = self.lacks_rights(connection)
+            if found is None:
+                self._make_tables(make)
+            elif found != NEWEST:
+                self.read_only = other_format(found, self.place)
+                if is_newer(found):
+                    raise ReadOnly(self.read_only)
+                self.read_copy()
+
+    def _make_tables(self, make: bool) -> None:
+        if not make:
+            raise NoStore(f"there is no store in {self.place} yet")
+        if self.read_only:
+            raise ReadOnly(self.read_only)
+        with self.transaction(writes=True) as connection:
+            self.lock_for_migration(connection)
+            if version(connection) is None:  # else somebody was faster
+                upgrade(connection)
+
+    def upgrade(self, backup: bool) -> FormatChange:
+        """Bring the tables to the newest format, in one transaction in which nobody else writes, after a backup."""
+        if self.read_only:
+            raise ReadOnly(self.read_only)
+        with self.explaining(), self.transaction(writes=True) as connection:
+            self.lock_for_migration(connection)
+            found = version(connection)
+            if found is None:
+                raise NoStore(f"there is no store in {self.place} yet")
+            if is_newer(found):
+                raise ReadOnly(other_format(found, self.place))
+            file, contents = self._backup_file(found), None
+            if backup and found != NEWEST:
+                contents = self._back_up_first(file)
+            upgrade(connection)
+        return FormatChange(int(found), int(NEWEST), file, contents)
+
+    def _backup_file(self, found: str) -> Path:
+        there = Path(str(self.engine.url.database))
+        return there.with_name(f"{there.stem}-format-{int(found)}{there.suffix}")
+
+    def _back_up_first(self, file: Path) -> BackupContents:
+        try:
+            return self.back_up(file, overwrite=False)
+        except (StorageError, InputError) as error:
+            raise StorageError(f"{error}. Nothing was upgraded", Advice.OWN_BACKUP) from error
 
 
 class Database(Store):
@@ -112,6 +175,7 @@ class Database(Store):
         # a store that nobody closes lets go of its connections when it is forgotten
         weakref.finalize(self, backend.engine.dispose)
         backend.prepare(make)
+        self.read_only = backend.read_only
 
     @property
     def place(self) -> str:
@@ -120,11 +184,15 @@ class Database(Store):
 
     @contextmanager
     def _transaction(self, writes: bool = False) -> Iterator[Connection]:
-        try:
-            with self._backend.transaction(writes) as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            raise StorageError(self._backend.explained(error)) from error
+        if writes and self.read_only:
+            raise ReadOnly(self.read_only)
+        with self._backend.explaining(), self._backend.transaction(writes) as connection:
+            if writes:
+                self._backend.lock_for_migration(connection, alone=False)
+            # a newer program may have upgraded it since it was opened
+            if (found := recorded_version(connection)) != NEWEST:
+                raise ReadOnly(other_format(str(found), self.place))
+            yield connection
 
     def create(self, name: str, definition: Mapping[str, Any], versions: Mapping[str, str]) -> StudyRecord:
         """A new study."""
@@ -225,7 +293,7 @@ class Database(Store):
             return News(revision, (new,)) if since is None else _news(connection, study.id, revision, since)
 
     def _revision(self, connection: Connection, study: StudyRecord, lock: bool = False) -> int:
-        """The study's revision; with a lock on the study's row, writers come one after the other."""
+        """The revision of this very study, or `Gone`; with a lock on its row, writers come one after the other."""
         # a study that was deleted and made again may have the same name, even the same id, but not the same time
         same = (studies.c.id == study.id) & (studies.c.name == study.name) & (studies.c.created_at == study.created_at)
         query = select(studies.c.revision).where(same)
@@ -250,6 +318,7 @@ class Database(Store):
         if number is not None:
             query = query.where(observations.c.number == number)
         with self._transaction() as connection:
+            self._revision(connection, study)
             return tuple(map(_observation, connection.execute(query).mappings()))
 
     def keep(self, study: StudyRecord, verdict: Verdict) -> None:
@@ -268,6 +337,7 @@ class Database(Store):
         }
         newest = select(verdicts).where(verdicts.c.study_id == study.id).order_by(verdicts.c.id.desc()).limit(1)
         with self._transaction(writes=True) as connection:
+            self._revision(connection, study, lock=True)
             row["at"] = self._backend.now(connection)
             last = connection.execute(newest).mappings().one_or_none()
             if last is not None and _verdict(last).verdict == replace(verdict, action=plain(verdict.action)):
@@ -279,18 +349,21 @@ class Database(Store):
         """All verdicts."""
         query = select(verdicts).where(verdicts.c.study_id == study.id).order_by(verdicts.c.id)
         with self._transaction() as connection:
+            self._revision(connection, study)
             return tuple(map(_verdict, connection.execute(query).mappings()))
 
-    def latest_verdicts(self) -> dict[int, StoredVerdict]:
+    def latest_verdicts(self) -> dict[StudyKey, StoredVerdict]:
         """The last verdicts, with one query."""
         last = select(func.max(verdicts.c.id)).group_by(verdicts.c.study_id)
+        query = select(verdicts, studies.c.name, studies.c.created_at).join(studies).where(verdicts.c.id.in_(last))
         with self._transaction() as connection:
-            rows = connection.execute(select(verdicts).where(verdicts.c.id.in_(last))).mappings()
-            return {row["study_id"]: _verdict(row) for row in rows}
+            rows = connection.execute(query).mappings()
+            return {StudyKey(row["study_id"], row["name"], row["created_at"]): _verdict(row) for row in rows}
 
     def turn(self, study: StudyRecord) -> Turn:
         """Whose turn it is."""
         with self._transaction() as connection:
+            self._revision(connection, study)
             return _turn(connection, study)
 
     def change_turn(self, study: StudyRecord, rule: TurnRule) -> Turn:

@@ -12,6 +12,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from hentropy.errors import MissingExtra, StorageError
 from hentropy.studies.storage.base import BackupContents
 from hentropy.studies.storage.database import Backend, as_json, shown
+from hentropy.studies.storage.tables import trials
 
 LOCKS = 0x48E7
 """The first number of our advisory lock; the second is 0, for migrations."""
@@ -58,10 +59,22 @@ class Postgres(Backend):
     def check_recorded(self, connection: Connection) -> None:
         """The server has said so, and nobody can take its files away unseen."""
 
-    def lock_for_migration(self, connection: Connection) -> None:
-        """An advisory lock until the end of the transaction, which may take its time."""
-        connection.execute(text("SET LOCAL statement_timeout = 0"))
-        connection.execute(select(func.pg_advisory_xact_lock(LOCKS, 0)))
+    def lock_for_migration(self, connection: Connection, alone: bool = True) -> None:
+        """An advisory lock until the end of the transaction, which writers share; a migration may take its time."""
+        if alone:
+            connection.execute(text("SET LOCAL statement_timeout = 0"))
+        lock = func.pg_advisory_xact_lock if alone else func.pg_advisory_xact_lock_shared
+        connection.execute(select(lock(LOCKS, 0)))
+
+    def lacks_rights(self, connection: Connection) -> str:
+        """By the server's mode, and by the user's rights on the tables."""
+        written = [func.has_table_privilege(trials.name, right) for right in ("INSERT", "UPDATE")]
+        setting, user, *may = connection.execute(
+            select(func.current_setting("transaction_read_only"), func.current_user(), *written)
+        ).one()
+        if setting == "on":
+            return f"{self.place} is read-only (default_transaction_read_only, or a standby server)"
+        return "" if all(may) else f"{self.place} is read-only for {user}: GRANT the right to write to its tables"
 
     def now(self, connection: Connection) -> float:
         """The server's clock."""

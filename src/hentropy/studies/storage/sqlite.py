@@ -27,6 +27,7 @@ from hentropy.studies.files import PRIVATE, beside, special_kind, take_name
 from hentropy.studies.storage.base import BackupContents
 from hentropy.studies.storage.database import WRITES, Backend, as_json
 from hentropy.studies.storage.sqlite_backup import copy_store
+from hentropy.studies.storage.sqlite_copy import CopyConnection, copy_into
 from hentropy.studies.storage.tables import VERSION_TABLE
 
 Identity = tuple[int, int] | None
@@ -92,17 +93,17 @@ class StoreFiles:
         now = self.identify()
         if now.database != database:
             raise StorageError(self._loss(now.database))
-        # of a connection that has closed since, the log may be gone
-        if any(other.files != now for other in _open if other.files.database == database and not other.closed):
+        others = [other.files for other in _open if other.files.database == database and not other.closed]
+        if any(files.log is not None and files != now for files in others):
             raise StorageError(self._loss_of_log())
         return now
 
     def check(self, files: OpenFiles) -> None:
-        """A `StorageError` unless the store has still these files."""
+        """A `StorageError` unless the store has still these files; who had no log has none to lose."""
         now = self.identify()
         if now.database != files.database:
             raise StorageError(self._loss(now.database))
-        if now != files:
+        if files.log is not None and now != files:
             raise StorageError(self._loss_of_log())
 
     def _loss(self, now: Identity) -> str:
@@ -134,20 +135,26 @@ def _identity(path: str | Path) -> Identity:
     return found.st_dev, found.st_ino
 
 
-def denied(path: Path) -> str | None:
-    """Why this user may not write to a file that is there, and who can change that; None if nothing is known."""
+READ, CHANGE = os.R_OK, os.R_OK | os.W_OK
+
+
+def denied(path: Path, wanted: int = CHANGE) -> str | None:
+    """Why this user may not use a file that is there, and who can change that; None if nothing is known."""
     try:
         found = path.stat()
     except OSError:
         return None
-    if os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+    if os.access(path, wanted, effective_ids=os.access in os.supports_effective_ids):
         return None
+    if os.statvfs(path).f_flag & os.ST_RDONLY:
+        return f"{path} is on a file system that is mounted read-only"
     try:
         owner = path.owner()
     except KeyError:  # a user whom this machine does not know
         owner = f"the user {found.st_uid}"
     rights = stat.S_IMODE(found.st_mode) & 0o666
-    return f"{path} belongs to {owner}, with the rights {rights:o}, and you may not write to it"
+    verb = "read" if wanted == READ else "write to"
+    return f"{path} belongs to {owner}, with the rights {rights:o}, and you may not {verb} it"
 
 
 PATIENCE = 60.0
@@ -161,6 +168,8 @@ class Sqlite(Backend):
         self.path = path.resolve()
         self.place = str(path)
         self._files = StoreFiles(path.absolute(), self.path)
+        self.read_only = self._denied_writing()
+        self._copied = bool(self.read_only)
         self._check_file(make)
         self._database = self._files.identify().database
         self.engine = create_engine(
@@ -168,8 +177,23 @@ class Sqlite(Backend):
         )
         event.listen(self.engine, "begin", self._begin)
 
-    def _connect(self) -> WatchedConnection:
+    def _denied_writing(self) -> str:
+        """Why this user may not write to the file, or make the log beside it; nothing if that is allowed."""
+        if not self.path.is_file():
+            return ""
+        folder = None if Path(f"{self.path}-wal").exists() else denied(self.path.parent)
+        why = denied(self.path) or folder
+        return f"{self.place} is read-only: {why}; nothing was changed" if why else ""
+
+    def read_copy(self) -> None:
+        """From now on, connections are to copies in memory."""
+        self._copied = True
+        self.engine.dispose()
+
+    def _connect(self) -> sqlite3.Connection:
         """A connection to the file that this store was opened with; no other is opened, and none is made."""
+        if self._copied:
+            return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=CopyConnection)
         self._files.check_there(self._database)
         connection = sqlite3.connect(
             f"{self.path.as_uri()}?mode=rw",
@@ -182,22 +206,34 @@ class Sqlite(Backend):
         try:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
-            _write_ahead(connection)
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # the first to read opens the log
-            self._files.watch(connection, self._database)
+            self._watch(connection)
         except BaseException:
             connection.close()
             raise
         return connection
 
+    def _watch(self, connection: WatchedConnection) -> None:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # the first to read opens the log
+        self._files.watch(connection, self._database)
+
     def _begin(self, connection: Connection) -> None:
-        # a writer takes the lock at once: one that read first could not get it any more once another has written
+        raw = connection.connection.dbapi_connection
+        if isinstance(raw, CopyConnection):
+            raw.refresh(self.path, self.place)
+            connection.exec_driver_sql("BEGIN")
+            return
+        own = cast(WatchedConnection, raw)
         writes = connection.get_execution_options().get(WRITES, False)
+        if writes and own.files.log is None:  # a backup has no log, nor has a new file; to read either changes nothing
+            _write_ahead(own)
+        # a writer takes the lock at once: one that read first could not get it any more once another has written
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-        self.check_recorded(connection)
+        if own.files.log is None:
+            self._watch(own)
+        self._files.check(own.files)
 
     def check_recorded(self, connection: Connection) -> None:
-        """The files must be those that the connection has open."""
+        """The files must be those that the connection has open; it has written, so it is not to a copy."""
         self._files.check(cast(WatchedConnection, connection.connection.dbapi_connection).files)
 
     def _check_file(self, make: bool) -> None:
@@ -217,9 +253,8 @@ class Sqlite(Backend):
                 raise NoStore(f"there is no store in {self.place} yet")
             self._make_file()
         self._files.check_there(self._files.identify().database)
-        # not read-only: SQLite may have to roll back what a killed process has left half written
         try:
-            with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE)) as connection:
+            with closing(self._source()) as connection:
                 names = _tables(connection)
         except sqlite3.Error as error:
             raise StorageError(self._meaning(error)) from error
@@ -228,6 +263,15 @@ class Sqlite(Backend):
                 f"{self.place} is a database of something else, not a store: it has the tables"
                 f" {', '.join(sorted(names)[:3])}; give another path"
             )
+
+    def _source(self) -> sqlite3.Connection:
+        """A connection to what is in the file, in whatever format."""
+        if self._copied:
+            copy = sqlite3.connect(":memory:")
+            copy_into(copy, self.path)
+            return copy
+        # not mode=ro: SQLite may have to roll back what a killed process has left half written
+        return sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE)
 
     def _make_file(self) -> None:
         """An empty file that only its owner may read; SQLite gives what it makes beside it the same rights."""
@@ -241,7 +285,7 @@ class Sqlite(Backend):
                 f"{self.place}: the file cannot be made: {error.strerror}; check the permissions of its folder"
             ) from error
 
-    def lock_for_migration(self, connection: Connection) -> None:
+    def lock_for_migration(self, connection: Connection, alone: bool = True) -> None:
         """The transaction began as a writer's: it has the only write lock."""
 
     def now(self, connection: Connection) -> float:
@@ -251,7 +295,7 @@ class Sqlite(Backend):
     def back_up(self, target: Path, overwrite: bool) -> BackupContents:
         """By SQLite's own means, as the store is at one moment; nobody who writes has to wait."""
         try:
-            with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE)) as connection:
+            with closing(self._source()) as connection:
                 if VERSION_TABLE not in _tables(connection):
                     raise NoStore(f"there is no store in {self.place} yet")
                 return copy_store(connection, self.path, target, overwrite)
@@ -273,8 +317,9 @@ class Sqlite(Backend):
 
     def _denied(self) -> str:
         """Which of the files this user may not use, if it is that."""
-        files = (Path(f"{self.path}{end}") for end in ("", "-wal", "-shm"))
-        return next((f" ({why})" for file in files if (why := denied(file)) is not None), "")
+        files = [Path(f"{self.path}{end}") for end in ("", "-wal", "-shm")]
+        reasons = (denied(file, wanted) for wanted in (READ, CHANGE) for file in files)
+        return next((f" ({why})" for why in reasons if why is not None), "")
 
 
 _RIGHTS = ("SQLITE_READONLY", "SQLITE_CANTOPEN")
@@ -285,7 +330,7 @@ _MEANINGS = {
     "SQLITE_IOERR_SHORT_READ": "the file or its log (-wal) is not whole; was one of them deleted or replaced while the"
     " store was in use? Stop all programs that use it and start again; if that does not help, restore a backup",
     "SQLITE_IOERR": "the disk could not be read or written (is it full?); nothing was changed",
-    "SQLITE_READONLY": "the file or its folder is read-only; nothing was changed: allow writing, or use a backup",
+    "SQLITE_READONLY": "the file or its folder is read-only; nothing was changed: allow writing",
     "SQLITE_CANTOPEN": "the file cannot be opened or made; check the permissions of its folder",
     "SQLITE_BUSY": f"another process has kept it locked for {PATIENCE:g} s; nothing was changed: try again",
     "SQLITE_CORRUPT": "the file is damaged; restore a backup (sqlite3 FILE .recover may save the rest)",

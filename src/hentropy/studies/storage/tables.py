@@ -22,8 +22,6 @@ from sqlalchemy import (
     table,
 )
 
-from hentropy.errors import StorageError
-
 metadata = MetaData()
 
 VERSION_TABLE = "hentropy_version"
@@ -118,9 +116,12 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def version(connection: Connection) -> str | None:
-    """The last migration that the store has seen; None where there is no store."""
-    if not inspect(connection).has_table(VERSION_TABLE):
-        return None
+    """The last migration that the store has seen: its format. None where there is no store."""
+    return recorded_version(connection) if inspect(connection).has_table(VERSION_TABLE) else None
+
+
+def recorded_version(connection: Connection) -> str | None:
+    """The same, with one query, where there is a store."""
     return connection.scalar(select(column("version_num")).select_from(table(VERSION_TABLE)))
 
 
@@ -133,11 +134,17 @@ def upgrade(connection: Connection, to: str = NEWEST) -> None:
     command.upgrade(config, to)
 
 
-def check_known(found: str, place: str) -> None:
-    """A `StorageError` if a store has seen a migration that is not among ours."""
-    known = sorted(path.stem[1:5] for path in (MIGRATIONS / "versions").glob("v*.py"))
-    if found not in known:
-        raise StorageError(
-            f"{place} was written by a newer version of hentropy (its tables are of version {found}, known are"
-            f" up to {known[-1]}); upgrade hentropy"
-        )
+def is_newer(found: str) -> bool:
+    """Whether a store has seen a migration that is not among ours."""
+    return found not in {path.stem[1:5] for path in (MIGRATIONS / "versions").glob("v*.py")}
+
+
+def other_format(found: str, place: str) -> str:
+    """What to say of a store with a format that this program does not write."""
+    formats = f"{place} has format {int(found)}, this program writes {int(NEWEST)}"
+    if is_newer(found):
+        return f"{formats}: a newer version of hentropy has upgraded it; upgrade hentropy, then start again"
+    return (
+        f"{formats}; stop all programs that use it, then `hentropy upgrade {place}` makes a backup and brings it up to"
+        " date"
+    )

@@ -7,7 +7,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from hentropy.errors import DocPage, InputError, explained_in
-from hentropy.studies.storage.base import BackupContents
+from hentropy.studies.storage.base import BackupContents, FormatChange
 from hentropy.studies.storage.database import Backend, Database, shown
 from hentropy.studies.storage.postgres import Postgres
 from hentropy.studies.storage.sqlite import Sqlite
@@ -16,11 +16,13 @@ SCHEME = re.compile(r"[a-z+]*://|(sqlite|postgres\w*):", re.IGNORECASE)
 """How a URL begins, also a mistyped one; anything else is taken for a path."""
 
 
-def open_database(where: str | Path, make: bool) -> Database:
-    """The store at a path or URL, migrated if need be, and made if it is not there and `make` says so."""
-    backend = backend_at(where, make)
+def open_database(where: str | Path, make: bool, read_only: bool = False) -> Database:
+    """The store at a path or URL, made if it is not there and `make` says so."""
+    backend = backend_at(where, make and not read_only)
+    if read_only:
+        backend.read_only = backend.read_only or f"{backend.place} was opened for reading only; nothing was changed"
     with explained_in(DocPage.POSTGRESQL if isinstance(backend, Postgres) else DocPage.STORES):
-        return Database(backend, make)
+        return Database(backend, make and not read_only)
 
 
 def back_up_database(where: str | Path, target: Path, overwrite: bool) -> BackupContents:
@@ -28,6 +30,15 @@ def back_up_database(where: str | Path, target: Path, overwrite: bool) -> Backup
     backend = backend_at(where, make=False)
     try:
         return backend.back_up(target, overwrite)
+    finally:
+        backend.engine.dispose()
+
+
+def upgrade_database(where: str | Path, backup: bool) -> FormatChange:
+    """Bring the store at a path or URL to the newest format."""
+    backend = backend_at(where, make=False)
+    try:
+        return backend.upgrade(backup)
     finally:
         backend.engine.dispose()
 

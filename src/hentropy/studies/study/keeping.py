@@ -65,7 +65,7 @@ def _continued(store: Store, found: StudyRecord, definition: Mapping[str, Any]) 
     if {**found.definition, **definition} == found.definition:
         return found
     # what only a file says, the objective, stays
-    return store.redefine(found, lambda stands: {**stands, **definition})
+    return store.redefined(found, lambda stands: {**stands, **definition})
 
 
 def _lines(path: str, there: Any, here: Any) -> list[str]:

@@ -125,4 +125,4 @@ class LocatedDescription:
         objective = self.description.objective.model_dump(mode="json")
         if study.definition.get("objective") == objective:
             return study
-        return store.redefine(study, lambda stands: {**stands, "objective": objective})
+        return store.redefined(study, lambda stands: {**stands, "objective": objective})

@@ -20,6 +20,7 @@ IN_COMMANDS = {
     Advice.TRUST: "name its study file instead of its name in the store",
     Advice.MAP_COLUMN: "use --map COLUMN=NAME",
     Advice.ATTACH: "other data are added by `hentropy attach`",
+    Advice.OWN_BACKUP: "once there is a backup, give --no-backup",
     Advice.ATTACH_AGAIN: "if they are measurements of their own, give --again",
 }
 """What an error advises, as one would type it."""

@@ -210,6 +210,8 @@ def decide(
     place = located(study, store)
     with opened(place) as it:
         verdict = it.decide()
+        if it.store.read_only:
+            note(f"The verdict is not recorded: {it.store.read_only}")
         if json:
             print_json(verdict_json(verdict))
         else:

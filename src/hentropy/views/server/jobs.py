@@ -88,13 +88,15 @@ class JobService:
         look_seconds: float = LOOK_SECONDS,
         seconds: float = JOB_SECONDS,
         memory: int | None = None,
+        read_only: bool = False,
     ) -> None:
         if store_url == "memory://":
             raise InputError("a store in memory cannot be shared with other processes; give sqlite:///FILE")
         self._queue = JobQueue(waiting)
         self._results = LatestLooks()
         self._look_seconds = look_seconds
-        start = {"store": store_url, "memory": usual_memory() if memory is None else memory}
+        memory = usual_memory() if memory is None else memory
+        start = {"store": store_url, "read_only": read_only, "memory": memory}
         self._asking = JobRunner("ask", start, seconds, self._queue, _asked, self._heard)
         self._looking = JobRunner("look", start, seconds, self._queue, self._looked, self._heard)
 

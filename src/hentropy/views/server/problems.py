@@ -20,6 +20,7 @@ from hentropy.errors import (
     ModelError,
     NoSuchTrial,
     Outdated,
+    ReadOnly,
     StorageError,
     StudyError,
 )
@@ -53,6 +54,7 @@ STATUS: tuple[tuple[type[HentropyError], int], ...] = (
     (NoSuchTrial, 404),
     (Outdated, 409),
     (Busy, 503),
+    (ReadOnly, 403),
     (StorageError, 503),
     (StudyError, 409),
     (InputError, 422),
@@ -66,7 +68,7 @@ RETRY = 5
 
 SENTENCES = {
     400: "the request cannot be understood",
-    401: "this needs the server's token",
+    401: "this needs a token of the server",
     403: "this is not allowed",
     404: "not found; it may have been deleted",
     405: "this cannot be done here",

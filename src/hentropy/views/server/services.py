@@ -7,12 +7,13 @@ from typing import Annotated
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
-from hentropy.errors import Gone, InputError, StudyError
+from hentropy.errors import Gone, InputError, ReadOnly, StudyError
 from hentropy.studies.records import State, StudyRecord
 from hentropy.studies.storage import Store
 from hentropy.views.server.guard.door import AccessControl
 from hentropy.views.server.guard.sessions import Access, access_of
 from hentropy.views.server.jobs import JobService
+from hentropy.views.server.metrics import Metrics
 from hentropy.views.server.recent_results import Recent
 from hentropy.views.server.settings import Settings
 from hentropy.views.server.snapshot import Snapshot
@@ -34,7 +35,8 @@ def check_identity(record: StudyRecord, begun: str) -> None:
 @dataclass(frozen=True)
 class Services:
     """The store and what stands on it: the study service for what is recorded, the job service for what is computed,
-    the watcher for open pages, the access control for who comes in, and what was done lately for those who ask twice.
+    the watcher for open pages, the access control for who comes in, the metrics for who looks after the server, and
+    what was done lately for those who ask twice.
     """
 
     settings: Settings
@@ -43,6 +45,7 @@ class Services:
     job_service: JobService
     watcher: Watcher
     access_control: AccessControl
+    metrics: Metrics
     recent: Recent = field(default_factory=Recent)
 
 
@@ -73,6 +76,8 @@ def place_ask(
     here: Services, case: Snapshot, count: int, anyway: bool, measures: str | Sequence[str] | None = None
 ) -> Job:
     """A job that asks, maybe for one assay, if the study can be computed here and does not have enough."""
+    if here.store.read_only:
+        raise ReadOnly(here.store.read_only)
     if case.computable is not None:
         raise StudyError(case.computable)
     if count > here.settings.limits.count:

@@ -15,6 +15,7 @@ ON_PAGES = {
     Advice.NAME_OUTCOMES: "give measurements by outcome",
     Advice.ASK_AND_TELL: "ask for an experiment, run it, and enter its value",
     Advice.TRUST: "ask and decide with the command line",
+    Advice.OWN_BACKUP: "once there is a backup, upgrade without making one",
     Advice.ATTACH_AGAIN: "if they are measurements of their own, add them even if the same are there already",
 }
 """What an error advises, where nobody is told to call a function or to type an option."""

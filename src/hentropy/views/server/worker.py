@@ -109,7 +109,7 @@ def main() -> None:
             answer({"phase": "reading the study"})
             if loaded is None:  # a store that was away may be there now, or there was no room for a study
                 give_back_memory()
-                loaded = Loaded(open_store(opening["store"], make=False))
+                loaded = Loaded(open_store(opening["store"], make=False, read_only=opening["read_only"]))
             key = StudyKey(**job["study"])
             try:
                 result = do(loaded, key, opening["kind"], job, answer)

@@ -214,6 +214,11 @@ class ValueOfDesigns(BaseModel):
 
     name: str
     unit: str
+    kind: Annotated[
+        str | None, Field(description="real, integer, levels, choice, ...; null for columns that are not modelled.")
+    ]
+    log: Annotated[bool | None, Field(description="Whether equal ratios count as equal steps.")]
+    step: Annotated[float | None, Field(description="The step of a grid; null for any number, and for options.")]
     low: Annotated[
         float | None, Field(description="The smallest number; null for options and columns that are not modelled.")
     ]
@@ -228,6 +233,7 @@ class OutcomeAnswer(BaseModel):
 
     name: str
     unit: str
+    kind: Annotated[str, Field(description="number, yes/no, grades or computed.")]
     log: bool
     grades: Annotated[list[str], Field(description="Its grades, from the worst to the best; values count them from 0.")]
     computed: str | None
