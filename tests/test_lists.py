@@ -216,7 +216,7 @@ def test_a_belief_of_samples_chooses_from_a_long_list() -> None:
 
 
 @pytest.mark.parametrize(
-    "decision", [Maximize(), TopK(3, weight=2.0, cap=5.0), nightly(BestObserved()), nightly(KGuesses(2))]
+    "decision", [TopK(3, weight=2.0, cap=5.0), *map(nightly, (Maximize(), BestObserved(), KGuesses(2)))]
 )
 def test_several_designs_and_pending_ones_from_a_long_list(decision: Decision) -> None:
     belief, pending = gaussian(3), MANY.points[:2]

@@ -12,7 +12,7 @@ from hentropy.studies.definition import imported
 from hentropy.studies.execution import PythonObjective
 from support.waiting import PATIENCE
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 LAB = """
 def measure(x):

@@ -71,6 +71,7 @@ def test_moments_are_those_of_dense_inverses_point_by_point(H: int) -> None:
     assert (moments.outcomes, belief.outcomes, belief.components) == (2, ("yield", "impurity"), H)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("H", [1, 3])
 @pytest.mark.parametrize("make", [two_outcomes, three_outcomes])
 def test_the_belief_does_not_contradict_itself(make: object, H: int) -> None:

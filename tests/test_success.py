@@ -195,6 +195,7 @@ SURE = 30.0
 """A latent value so far above zero that every experiment succeeds."""
 
 
+@pytest.mark.covering
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "decision",

@@ -22,6 +22,7 @@ from hentropy.studies.testing import check_belief, check_decision
 from hentropy.views.plots import PICTURES, picture
 from support.beliefs import composed, designs, gaussian, tensor, transformed
 from support.decisions import POOL, ROWS, SPACE, each_way
+from support.tiers import nightly
 
 pytestmark = pytest.mark.smoke
 
@@ -489,7 +490,7 @@ def test_of_several_outcomes_none_is_transformed() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("log", [nightly(False), True])
 def test_a_study_with_transformed_outcomes(log: bool) -> None:
     """Asked, told, decided and shown in pictures; outcomes modelled as logarithms may be transformed as well."""
     outcomes = {"depth": Outcome(unit="m", log=log)}
