@@ -9,9 +9,8 @@ from torch import Tensor
 from hentropy import Decision, KGuesses, TopK
 from hentropy.core.action_search import ContinuousSearch, descend, prepare_search
 from hentropy.core.beliefs import Fantasy, Gaussian, Moments, Needs, value_draws
-from hentropy.core.beliefs.terms import Basis
 from hentropy.core.clock import Clock
-from support.beliefs import composed, designs, gaussian
+from support.beliefs import designs, gaussian
 from support.decisions import SPACE
 
 pytestmark = pytest.mark.numerics
