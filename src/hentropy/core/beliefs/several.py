@@ -49,7 +49,7 @@ class Several(Mixture):
     def __post_init__(self) -> None:
         if len(self.parts) < 2 and not any(isinstance(part, Correlated) for part in self.parts):
             raise InputError(f"a belief about several outcomes has at least 2 of them, got {len(self.parts)}")
-        check_names(self.outcomes, self.outcomes)
+        self._check_parts()
         for part in self._mixtures:
             if part.components != self.components or not torch.allclose(part.weights, self.weights):
                 raise InputError(
@@ -57,6 +57,29 @@ class Several(Mixture):
                     " of their components, or in the weights of these; the h-th components of all outcomes belong"
                     " together"
                 )
+
+    def _check_parts(self) -> None:
+        """Beliefs that can stand beside each other, about different outcomes of designs of one space."""
+        names = [name for part in self.parts for name in part.outcomes]
+        for part in self.parts:
+            if not isinstance(part, Part):
+                raise InputError(
+                    f"the belief about {part.outcomes[0]!r} is a {type(part).__name__}, which cannot stand beside"
+                    ' others; fit it with hyperparameters="families", or all together with fit_outcomes'
+                )
+            if part.X.shape[-1] != self.parts[0].X.shape[-1]:
+                raise InputError(
+                    f"designs of {self.parts[0].outcomes[0]!r} have {self.parts[0].X.shape[-1]} coordinates, and those"
+                    f" of {part.outcomes[0]!r} have {part.X.shape[-1]}; fit all beliefs in one space"
+                )
+        twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+        if twice is not None:
+            raise InputError(
+                f"two beliefs are about {twice!r}; give each outcome a name of its own, such as"
+                ' dataclasses.replace(belief, outcomes=("yield",))'
+            )
+        if self.order:
+            check_names(self.order, tuple(names))
 
     @property
     def _mixtures(self) -> list[Gaussian | Correlated | Graded]:
