@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test test-all check smoke heavy lint demo docs bench release-check format clean postgres chromium
+.PHONY: test test-all check smoke lint demo docs bench release-check format clean postgres chromium
 
 # The tests start a hundred processes: each would compile all modules again if compiled ones were not kept.
 unexport PYTHONDONTWRITEBYTECODE
@@ -33,10 +33,6 @@ PYTEST := OMP_NUM_THREADS=1 MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_TRIM_THRESHOL
 WORKERS ?= $(shell $(PYTHON) -c 'import os; n = len(os.sched_getaffinity(0)); print(n + min(n, 4) // 2)')
 marked = $(shell grep --files-with-matches 'mark.$(1)' tests/test_*.py)
 
-# Each worker imports what it collects, and these packages take seconds: one process runs their tests, for all others.
-HEAVY := $(addprefix tests/test_,adapter_ax.py adapter_baybe.py adapter_gest_api.py adapters_page.py)
-LIGHT := $(addprefix --ignore=,$(HEAVY))
-
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -51,11 +47,8 @@ smoke: $(STAMP)
 
 # Before a change is handed on: every behaviour once, eight minutes on two idle cores.
 test: postgres chromium
-	$(MAKE) --jobs 2 --output-sync lint rounding-COMPATIBLE heavy
-	$(PYTEST) --numprocesses $(WORKERS) $(LIGHT)
-
-heavy: $(STAMP)
-	$(PYTEST) $(HEAVY)
+	$(MAKE) --jobs 2 --output-sync lint rounding-COMPATIBLE
+	$(PYTEST) --numprocesses $(WORKERS)
 
 # What is sensitive to rounding, as other CPUs round: a setting of MKL stands in for them.
 rounding-%: $(STAMP)
@@ -64,8 +57,7 @@ rounding-%: $(STAMP)
 # Each night and before a release: all cases of all tables, all documents and examples, long runs, and wrong code.
 test-all: postgres chromium
 	$(MAKE) --jobs 3 --output-sync lint all-rounding-COMPATIBLE all-rounding-AVX2
-	$(PYTEST) -m '' $(HEAVY)
-	$(PYTEST) -m '' --numprocesses $(WORKERS) $(LIGHT)
+	$(PYTEST) -m '' --numprocesses $(WORKERS)
 	$(BIN)/python tests/mutants.py
 
 all-rounding-%: $(STAMP)
