@@ -9,9 +9,8 @@ from torch import Tensor
 from hentropy import Decision, KGuesses, TopK
 from hentropy.core.action_search import ContinuousSearch, descend, prepare_search
 from hentropy.core.beliefs import Fantasy, Gaussian, Moments, Needs, value_draws
-from hentropy.core.beliefs.terms import Basis
 from hentropy.core.clock import Clock
-from support.beliefs import composed, designs, gaussian
+from support.beliefs import designs, gaussian
 from support.decisions import SPACE
 
 pytestmark = pytest.mark.numerics
@@ -42,7 +41,7 @@ def test_moments_of_a_few_designs_at_a_time_are_those_of_all(
     points, fantasy = designs(5, 3, seed=2), belief.look_ahead(designs(7, 1, seed=1)).fantasy(belief.nodes(4, 1))
     whole = fantasy.shared_moments(points, needs)
     averaged = needs is Needs.MEAN and belief.components > 1
-    monkeypatch.setattr("hentropy.core.beliefs.gaussian.CHUNK", 3 * 4 * belief.components * 15)
+    monkeypatch.setattr("hentropy.core.beliefs.gaussian.CACHED_NUMBERS", 3 * 4 * belief.components * 15)
     chunks = list(fantasy.shared_in_chunks(points, needs))
     assert [len(part.values) for part, _ in chunks] == ([7] if averaged else [3, 3, 1])
     torch.testing.assert_close(torch.cat([part.values for part, _ in chunks]), fantasy.values)

@@ -167,7 +167,7 @@ def after(moments: Moments, some: slice) -> Moments:
     return replace(moments, weights=weights, mean=mean, var=var, cov=cov, between=between, latent=latent)
 
 
-WIDE, WIDE_SEVERAL = 8, 2
+WIDE_VALUES, WIDE_SEVERAL = 8, 2
 """An action with more values, of one outcome or of several, is wide: its members are exchanged by values drawn
 beforehand."""
 
@@ -177,7 +177,7 @@ LISTED_NOISE = 1e-6
 
 def wide(decision: Decision, values: int) -> bool:
     """Whether losses of actions with this many values would cost too much by a root of each one's covariance."""
-    return decision.needs is Needs.JOINT and values > (WIDE if len(decision.outcomes) < 2 else WIDE_SEVERAL)
+    return decision.needs is Needs.JOINT and values > (WIDE_VALUES if len(decision.outcomes) < 2 else WIDE_SEVERAL)
 
 
 def listed_moments(decision: Decision, moments: Moments, k: int) -> Moments:

@@ -15,14 +15,14 @@ ENUMERABLE = 4096
 """Tuples of a finite space up to this many are all tried."""
 
 
-WORK = 2**19
+ENUMERABLE_WORK = 2**19
 """Tuples times designs up to this many are all tried: a longer list has its own search even for single rows."""
 
 
 def enumerable(rows: int, actions: Points) -> bool:
     """Whether every action on a list of this many designs is tried."""
     count = actions.count_on(rows)
-    return count <= ENUMERABLE and count * rows <= WORK
+    return count <= ENUMERABLE and count * rows <= ENUMERABLE_WORK
 
 
 def all_tuples(points: Tensor, actions: Points) -> Tensor:

@@ -37,7 +37,7 @@ from hentropy.core.beliefs.linalg import (
 )
 from hentropy.core.beliefs.nodes import Nodes, bayes, outcomes_in_turn
 from hentropy.core.beliefs.paths import draw_paths
-from hentropy.core.beliefs.tails import SMALL
+from hentropy.core.beliefs.tails import GROSS_ERROR_WEIGHT
 from hentropy.lazy import Tensor, torch
 
 
@@ -50,10 +50,10 @@ class Frame:
     scale: Tensor
 
 
-CHUNK = 2**18
+CACHED_NUMBERS = 2**18
 """Numbers in the largest array of a chunk: 2 MiB stay in the cache, and memory is used again instead of fetched."""
 
-GPU_CHUNK = 2**26
+GPU_NUMBERS = 2**26
 """The same on another device, which needs large arrays to be busy."""
 
 
@@ -202,7 +202,7 @@ class GaussianFantasy(Fantasy):
     def _chunks(self, numbers: int) -> Iterator[tuple[slice, "GaussianFantasy"]]:
         """Which designs, and the beliefs after observing at them."""
         b, N = self.V.shape[1:3]
-        room = CHUNK if self.V.device.type == "cpu" else GPU_CHUNK
+        room = CACHED_NUMBERS if self.V.device.type == "cpu" else GPU_NUMBERS
         size = max(1, room // (N * numbers))
         if size >= b:
             return iter([(slice(None), self)])
@@ -547,7 +547,7 @@ class Gaussian(Mixture):
     def doubted(self) -> Tensor:
         """How probably each observation is a gross error, by the weights of the components that doubt it: n."""
         if self.tails is not None:
-            return self.weights @ (self.tails < SMALL).to(self.weights)
+            return self.weights @ (self.tails < GROSS_ERROR_WEIGHT).to(self.weights)
         if not self.stacked:
             return torch.zeros_like(self.residual[0])
         beside = self.noise - self.future_noise.unsqueeze(-1)

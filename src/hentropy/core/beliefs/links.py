@@ -33,13 +33,13 @@ from hentropy.lazy import AutogradFunction, Tensor, torch
 ANGLES, ANGLES_ALONE = 12, 6
 """Nodes of J, and of J of a point with itself: errors are below 1e-9 while v varies by up to three widths."""
 
-STEPS = 40
+BEND_NEWTON_STEPS = 40
 """At most so many steps find v from y; quadratic convergence takes about eight."""
 
-REACH = 9.0
+NORMAL_REACH = 9.0
 """Beyond so many standard deviations a normal value does not count."""
 
-NODES = 48
+INTEGRAL_NODES = 48
 """Of the integrals over v that have no closed form."""
 
 
@@ -279,7 +279,7 @@ class Bend:
         """
         with torch.no_grad():
             v = self._crossing(y)
-            for _ in range(STEPS):
+            for _ in range(BEND_NEWTON_STEPS):
                 value, slope = self.with_slope(v)
                 step = (value - y) / slope
                 v = v - step
@@ -385,7 +385,7 @@ class Latent:
 
     def mean_log_slope(self) -> Tensor:
         """E log h'(v), zero where y = v: H x ... x m, by Gauss-Hermite nodes."""
-        nodes, weights = np.polynomial.hermite_e.hermegauss(2 * NODES)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(2 * INTEGRAL_NODES)
         mean, sd = self.mean[self.own], self.var.expand_as(self.mean)[self.own].sqrt()
         total = torch.zeros_like(sd)
         for node, weight in zip(nodes, weights / weights.sum(), strict=True):
@@ -397,7 +397,7 @@ class Latent:
 
         By Gauss-Legendre nodes between the values behind the bounds: y is smooth there.
         """
-        nodes, weights = np.polynomial.legendre.leggauss(NODES)
+        nodes, weights = np.polynomial.legendre.leggauss(INTEGRAL_NODES)
         mean, var = self.mean[self.own], self.var[self.own]
         t, w = torch.from_numpy(nodes).to(mean), torch.from_numpy(weights).to(mean)
         sd = var.clamp_min(1e-24 * self.bend.width.square()).sqrt()
@@ -406,8 +406,8 @@ class Latent:
             own = self._behind(bound.to(mean))
             finite = torch.isfinite(own)
             # an infinite bound has no gradient, not even one that is not a number
-            z = torch.where(finite, (torch.where(finite, own, 0.0) - mean) / sd, torch.sign(own) * REACH)
-            ends.append(z.clamp(-REACH, REACH))
+            z = torch.where(finite, (torch.where(finite, own, 0.0) - mean) / sd, torch.sign(own) * NORMAL_REACH)
+            ends.append(z.clamp(-NORMAL_REACH, NORMAL_REACH))
         a, b = ends
         half = 0.5 * (b - a)
         first = second = torch.zeros_like(half)
