@@ -22,7 +22,7 @@ from hentropy.core.action_search.exchange import exchange, gather_points
 from hentropy.core.action_search.incumbent import FIRST_DRAWS, Incumbent, find_incumbent, refine
 from hentropy.core.action_search.restarts import restarted
 from hentropy.core.action_search.rivals import found_afresh, replacements, sums_of_means
-from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
+from hentropy.core.beliefs import Belief, Fantasy, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.actions import Domain, PointsDomain
@@ -166,18 +166,7 @@ class ContinuousSearch(ActionSearch):
         """The best of the contenders after each outcome, the new design in place of a member included."""
         draws = self.draws if draws is None else draws
         x = self.space.project(x) if self.others else x
-        points, needs, parts, start = self.decision.points(self.contenders), self.decision.needs, [], 0
-        for part, moments in fantasy.shared_in_chunks(points, needs):
-            own = x[start : start + moments.mean.shape[1]]
-            parts.append(self._picked(part, own, moments, draws))
-            start += len(own)
-        if len(parts) == 1:
-            return parts[0]
-        each = ([found.loss for found in parts], [found.stay for found in parts], [found.actions for found in parts])
-        return BestAfterOutcome(*map(torch.cat, each))
-
-    def _picked(self, fantasy: Fantasy, x: Tensor, moments: Moments, draws: Tensor) -> BestAfterOutcome:
-        """From the moments at the contenders."""
+        moments = fantasy.shared_moments(self.decision.points(self.contenders), self.decision.needs)
         losses = expected_loss(self.decision, moments, self.contenders, draws)  # b x N x P
         stay, options = losses[..., 0], self.contenders.expand(len(x), *self.contenders.shape)
         if isinstance(self.domain, PointsDomain):

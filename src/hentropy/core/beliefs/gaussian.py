@@ -197,17 +197,12 @@ class GaussianFantasy(Fantasy):
 
     def chunks(self, numbers: int) -> Iterator["GaussianFantasy"]:
         """A few designs at a time, so that an array with this many numbers for each outcome stays in the cache."""
-        return (part for _, part in self._chunks(numbers))
-
-    def _chunks(self, numbers: int) -> Iterator[tuple[slice, "GaussianFantasy"]]:
-        """Which designs, and the beliefs after observing at them."""
         b, N = self.V.shape[1:3]
         room = CACHED_NUMBERS if self.V.device.type == "cpu" else GPU_NUMBERS
         size = max(1, room // (N * numbers))
         if size >= b:
-            return iter([(slice(None), self)])
-        designs = (slice(start, start + size) for start in range(0, b, size))
-        return ((some, self._part(some)) for some in designs)
+            return iter([self])
+        return (self._part(slice(start, start + size)) for start in range(0, b, size))
 
     def _part(self, designs: slice) -> "GaussianFantasy":
         """The beliefs after observing at some of the b designs."""
@@ -323,35 +318,22 @@ class GaussianFantasy(Fantasy):
 
     def shared_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: H x b x N x P x K."""
-        ((_, moments),) = self._at_shared(points, needs, lambda numbers: iter([(slice(None), self)]))
-        return moments
-
-    def shared_in_chunks(self, points: Tensor, needs: Needs) -> Iterator[tuple["GaussianFantasy", Moments]]:
-        """The same for a few designs at a time: what does not depend on the design is computed once."""
-        return self._at_shared(points, needs, self._chunks)
-
-    def _at_shared(
-        self, points: Tensor, needs: Needs, chunks: Callable[[int], Iterator[tuple[slice, "GaussianFantasy"]]]
-    ) -> Iterator[tuple["GaussianFantasy", Moments]]:
         belief, look = self.look.belief, self.look
         H, n = belief.alpha.shape
         a = belief.frame.transform(points)
         P, K, d = a.shape
         k_aX, C = look.shared_kernels(a.reshape(-1, d))  # C is H x b x PK x q
-        before = belief._in_user_units(belief._mean(a.reshape(-1, d), k_aX))[:, None, None]
+        before, V = (
+            belief._in_user_units(belief._mean(a.reshape(-1, d), k_aX))[:, None, None],
+            belief.frame.scale * self.V,
+        )
         if needs is Needs.MEAN and H > 1:
-            yield self, self._averaged(before[:, 0], belief.frame.scale * self.V, C, [P, K])
-            return
-        now = tuple(None if s is None else s[:, None, None] for s in belief._spread(a, k_aX.reshape(H, P, K, n), needs))
-        for designs, part in chunks(H * P * K):
-            own = C[:, designs]
-            mean = _moved(before, belief.frame.scale * part.V, own.mT).unflatten(-1, (P, K))
-            weights = part.component_weights.unsqueeze(-1)
-            if needs is Needs.MEAN:
-                yield part, Moments(weights, mean)
-                continue
-            root = part.look.whiten(own).unflatten(-2, (P, K)).unsqueeze(2)
-            yield part, belief._moments(weights, mean, *less_explained(root, *now))
+            return self._averaged(before[:, 0], V, C, [P, K])
+        mean, weights = _moved(before, V, C.mT).unflatten(-1, (P, K)), self.component_weights.unsqueeze(-1)
+        if needs is Needs.MEAN:
+            return Moments(weights, mean)
+        now = (None if s is None else s[:, None, None] for s in belief._spread(a, k_aX.reshape(H, P, K, n), needs))
+        return belief._moments(weights, mean, *less_explained(look.whiten(C).unflatten(-2, (P, K)).unsqueeze(2), *now))
 
     def _averaged(self, before: Tensor, V: Tensor, C: Tensor, shape: list[int]) -> Moments:
         """Means averaged over the components, from those before (H x (b or 1) x m), V and C (H x b x m x q).
