@@ -131,7 +131,7 @@ def below(belief: Belief, points: Tensor, values: Tensor) -> Tensor:
     assert isinstance(latent, Gaussian)
     mean, cov = dense(latent, points)
     sd = (cov.diagonal(dim1=-2, dim2=-1) + latent.noise_variance.unsqueeze(-1)).sqrt()
-    seen = belief.seen(values)[0] if isinstance(belief, Transformed) else values.expand(len(mean), *values.shape)
+    seen = belief.behind(values)[0] if isinstance(belief, Transformed) else values.expand(len(mean), *values.shape)
     return torch.einsum("h,hsm->sm", latent.weights, torch.special.ndtr((seen - mean[:, None]) / sd[:, None]))
 
 

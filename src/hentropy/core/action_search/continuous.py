@@ -14,6 +14,7 @@ from hentropy.core.action_search.base import (
     expected_loss,
     listed_moments,
     loss_now,
+    losses_after,
     take,
     wide,
 )
@@ -140,8 +141,7 @@ class ContinuousSearch(ActionSearch):
 
     def loss_after(self, fantasy: Fantasy, actions: Tensor, draws: Tensor | None = None) -> Tensor:
         """The expected loss of an action per outcome, b x N x event: b x N. Differentiable in x and the actions."""
-        moments = fantasy.moments(self.decision.points(actions), self.decision.needs)
-        return expected_loss(self.decision, moments, actions, self.draws if draws is None else draws)
+        return losses_after(self.decision, fantasy, actions, self.draws if draws is None else draws)
 
     def losses_on_draws(self, fantasy: Fantasy, actions: Tensor, each: list[Tensor]) -> Tensor:
         """The same where equal parts of the N outcomes have draws of their own; actions b x (N or 1) x event: b x N."""

@@ -18,6 +18,7 @@ from dataclasses import replace
 from hentropy.core.action_search.base import (
     expected_loss,
     listed_moments,
+    losses_after,
     moments_now,
     surprises,
     take,
@@ -128,10 +129,7 @@ def led_by_outcomes(
     b, N, A = start.shape
 
     def loss(u: Tensor) -> Tensor:
-        actions = domain.to_action(u.reshape(b, N, A))
-        return expected_loss(
-            decision, fantasy.moments(decision.points(actions), decision.needs), actions, draws
-        ).flatten()
+        return losses_after(decision, fantasy, domain.to_action(u.reshape(b, N, A)), draws).flatten()
 
     u, _, _ = polish(loss, start.reshape(b * N, A), LED_STEPS, clock)
     met = torch.unique(domain.project(domain.to_action(u)), dim=0)

@@ -8,6 +8,7 @@ from hentropy.core.action_search.base import (
     BestAfterOutcome,
     expected_loss,
     listed_moments,
+    losses_after,
     surprises,
     take,
     wide,
@@ -153,9 +154,9 @@ class TupleSearch(ActionSearch):
         actions = listed[each.gather(-2, best[..., None, None].expand(*best.shape, 1, each.shape[-1])).squeeze(-2)]
         loss, actions = self._with_designs(fantasy, x, loss, actions)
         today = self.best.expand(b, 1, *self.best.shape)
-        stay = self._judge(fantasy, today, self.draws if draws is None else draws).expand(b, N)
+        stay = losses_after(self.decision, fantasy, today, self.draws if draws is None else draws).expand(b, N)
         if draws is not None or is_wide:
-            loss = self._judge(fantasy, actions, self.draws if draws is None else draws)
+            loss = losses_after(self.decision, fantasy, actions, self.draws if draws is None else draws)
         return BestAfterOutcome(loss if draws is not None else torch.minimum(loss, stay), stay, actions)
 
     def _with_designs(self, fantasy: Fantasy, x: Tensor, loss: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
@@ -235,11 +236,7 @@ class TupleSearch(ActionSearch):
     def stay(self, fantasy: Fantasy, draws: Tensor | None = None) -> Tensor:
         """The expected loss of today's tuple after each outcome: b x (N or 1)."""
         today = self.best.expand(fantasy.values.shape[0], 1, *self.best.shape)
-        return self._judge(fantasy, today, self.draws if draws is None else draws)
-
-    def _judge(self, fantasy: Fantasy, actions: Tensor, draws: Tensor) -> Tensor:
-        moments = fantasy.moments(self.decision.points(actions), self.decision.needs)
-        return expected_loss(self.decision, moments, actions, draws)
+        return losses_after(self.decision, fantasy, today, self.draws if draws is None else draws)
 
     def numbers_per_design(self, outcomes: int) -> int:
         """Replacement losses of one member after all outcomes."""

@@ -282,16 +282,12 @@ class GaussianFantasy(Fantasy):
         Kernels at the data and at x.
         """
         belief, look = self.look.belief, self.look
-        centres = torch.cat([belief.inputs.expand(look.u.shape[0], *belief.inputs.shape), look.u], -2)
-        return KernelSum(belief.kernel, centres, torch.cat(self._coefficients(), -1))
-
-    def _coefficients(self) -> tuple[Tensor, Tensor]:
-        """Those at the data, H x b x N x n, and at x, H x b x N x q."""
-        belief, look = self.look.belief, self.look
         b = look.u.shape[0]
         V = self.V if self.V.shape[1] == b else self.V.expand(-1, b, -1, -1)
         share = belief.frame.scale * self.component_weights.unsqueeze(-1)
-        return share * (belief.alpha[:, None, None] - V @ look.W.mT), share * V
+        at_data, at_new = share * (belief.alpha[:, None, None] - V @ look.W.mT), share * V
+        centres = torch.cat([belief.inputs.expand(b, *belief.inputs.shape), look.u], -2)
+        return KernelSum(belief.kernel, centres, torch.cat([at_data, at_new], -1))
 
     def _means(self, a: Tensor) -> Moments:
         """Means alone, at inputs of each outcome's own, b x N x ... x K x d: the search's inner loop."""
