@@ -33,22 +33,6 @@ def close(found: list[Tensor], expected: list[Tensor]) -> None:
         torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-8 * float(other.abs().max()))
 
 
-@pytest.mark.parametrize("needs", list(Needs))
-@pytest.mark.parametrize("belief", [gaussian(H), gaussian(1)], ids=["mixture", "one"])
-def test_moments_of_a_few_designs_at_a_time_are_those_of_all(
-    monkeypatch: pytest.MonkeyPatch, needs: Needs, belief: Gaussian
-) -> None:
-    points, fantasy = designs(5, 3, seed=2), belief.look_ahead(designs(7, 1, seed=1)).fantasy(belief.nodes(4, 1))
-    whole = fantasy.shared_moments(points, needs)
-    averaged = needs is Needs.MEAN and belief.components > 1
-    monkeypatch.setattr("hentropy.core.beliefs.gaussian.CHUNK", 3 * 4 * belief.components * 15)
-    chunks = list(fantasy.shared_in_chunks(points, needs))
-    assert [len(part.values) for part, _ in chunks] == ([7] if averaged else [3, 3, 1])
-    torch.testing.assert_close(torch.cat([part.values for part, _ in chunks]), fantasy.values)
-    found = [parts(moments) for _, moments in chunks]
-    close([torch.cat(each, 1) for each in zip(*found, strict=True)], parts(whole))
-
-
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.parametrize("belief", [gaussian(H), gaussian(1)], ids=["mixture", "one"])
 def test_the_mean_after_the_average_outcome_is_the_average_mean(q: int, belief: Gaussian) -> None:

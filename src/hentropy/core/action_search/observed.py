@@ -3,10 +3,17 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, chosen_losses, expected_loss
+from hentropy.core.action_search.base import (
+    ActionSearch,
+    BestAfterOutcome,
+    chosen_losses,
+    expected_loss,
+    losses_after,
+    numbers_of_rows,
+)
 from hentropy.core.action_search.exchange import gains_of
 from hentropy.core.action_search.survey import SURVEY_SHARE, mean_moves, means_after, survey
-from hentropy.core.beliefs import Belief, Fantasy, Needs
+from hentropy.core.beliefs import Belief, Fantasy
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed
 from hentropy.core.decisions.normal import excess
@@ -89,8 +96,7 @@ class ObservedSearch(ActionSearch):
         judge = self.draws if draws is None else draws
         judged = losses if draws is None else expected_loss(self.decision, moments, rows.unsqueeze(1), judge)
         best = self.best.expand(x.shape[0], 1, *self.best.shape)
-        today = fantasy.moments(self.decision.points(best), self.decision.needs)
-        return self._chosen(rows, losses, judged, expected_loss(self.decision, today, best, judge))
+        return self._chosen(rows, losses, judged, losses_after(self.decision, fantasy, best, judge))
 
     def _chosen(self, rows: Tensor, losses: Tensor, judged: Tensor, stay: Tensor) -> BestAfterOutcome:
         """The rows (b x m x k x d) with the smallest losses (b x N x m), as they are judged."""
@@ -103,9 +109,7 @@ class ObservedSearch(ActionSearch):
 
     def numbers_per_design(self, outcomes: int) -> int:
         """Moments of all rows after all outcomes."""
-        K = self.draws.shape[-1]
-        joint = K + self.draws.shape[0] if self.decision.needs is Needs.JOINT else 1
-        return 4 * outcomes * self.rows.shape[0] * K * joint * self.belief.components
+        return numbers_of_rows(self.decision, self.belief, self.rows, self.draws, outcomes)
 
 
 def rows_given(decision: Decision, observed: Tensor) -> Tensor:

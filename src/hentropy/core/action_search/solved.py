@@ -8,16 +8,16 @@ from hentropy.core.beliefs.fixed import FixedPoints
 from hentropy.core.decisions import Solved
 from hentropy.lazy import Tensor, torch
 
-SEARCHED, SEARCHED_COMPONENTS = 4_096, 1_536
+SEARCHED_POINTS, SEARCHED_COMPONENTS = 4_096, 1_536
 """This many points stand for all while searching; fewer where each component counts, and not their average mean."""
 
-NEGLIGIBLE = 1e-7
+NEGLIGIBLE_STAKE = 1e-7
 """Points with less than this share of all that is at stake are left out while searching."""
 
-BLOCK = 256
+POINTS_PER_BLOCK = 256
 """Points that are looked at together: enough for products of matrices, few enough for the cache."""
 
-MANY = 6
+MANY_BLOCKS = 6
 """Of this many blocks or more, half will do to rank designs."""
 
 
@@ -56,7 +56,9 @@ class SolvedSearch(ActionSearch):
         moments = _moments_now(belief, points)
         best, counts = decision.bayes_action(moments), _counts(decision, moments)
         chosen = counts.nonzero().squeeze(-1)
-        apart = -(-len(chosen) // BLOCK)  # points of a block lie so far apart in their list: each is a sample of all
+        apart = -(
+            -len(chosen) // POINTS_PER_BLOCK
+        )  # points of a block lie so far apart in their list: each is a sample of all
         searched = tuple(
             Block(
                 FixedPoints.prepare(belief, points[index], Needs.VARIANCE),
@@ -78,12 +80,12 @@ class SolvedSearch(ActionSearch):
             return self._judged(self.decision, moments, self.best, (x.shape[0], fantasy.weights.shape[-1], 1))
         if steps == 0:
             # many designs are only to be ranked: half of many blocks do
-            every = 2 if len(self.searched) >= MANY and not x.requires_grad else 1
+            every = 2 if len(self.searched) >= MANY_BLOCKS and not x.requires_grad else 1
             blocks = self.searched[::every]
             saved = torch.stack([self._saved(block, fantasy) for block in blocks]).sum(0)
             saved = saved * (len(self.searched) / len(blocks))
             return BestAfterOutcome(-saved, torch.zeros_like(saved), saved)
-        each = [self._judged_block(start, fantasy) for start in range(0, self.points.shape[0], BLOCK)]
+        each = [self._judged_block(start, fantasy) for start in range(0, self.points.shape[0], POINTS_PER_BLOCK)]
         loss, stay = (torch.stack(losses).sum(0) for losses in ([p.loss for p in each], [p.stay for p in each]))
         return BestAfterOutcome(loss, stay, torch.cat([part.actions for part in each], -1))
 
@@ -95,7 +97,7 @@ class SolvedSearch(ActionSearch):
 
     def _judged_block(self, start: int, fantasy: Fantasy) -> BestAfterOutcome:
         """At the points of one block, whose kernels are not kept: there may be many points."""
-        here = slice(start, start + BLOCK)
+        here = slice(start, start + POINTS_PER_BLOCK)
         points = FixedPoints.prepare(self.belief, self.points[here], self.decision.needs)
         parts = points.after(fantasy, self.decision.needs)
         own, best = self.decision.among(here), self.best[..., here]
@@ -123,7 +125,7 @@ class SolvedSearch(ActionSearch):
 
 def _moments_now(belief: Belief, points: Tensor) -> Moments:
     """Means and variances at points m x d, block by block: H x m."""
-    parts = [belief.process.moments(block, Needs.VARIANCE) for block in points.split(BLOCK)]
+    parts = [belief.process.moments(block, Needs.VARIANCE) for block in points.split(POINTS_PER_BLOCK)]
     means, variances = ([part.mean for part in parts], [part.variance for part in parts])
     return belief.linked(Moments(parts[0].weights, torch.cat(means, -1), torch.cat(variances, -1)), Needs.VARIANCE)
 
@@ -137,8 +139,8 @@ def _counts(decision: Solved, moments: Moments) -> Tensor:
     stake = decision.at_stake(moments)
     order = stake.argsort()
     matters = torch.ones_like(stake)
-    matters[order] = (stake[order].cumsum(0) > NEGLIGIBLE * stake.sum()).to(stake)
-    most = SEARCHED if decision.saved_by is Needs.MEAN else SEARCHED_COMPONENTS
+    matters[order] = (stake[order].cumsum(0) > NEGLIGIBLE_STAKE * stake.sum()).to(stake)
+    most = SEARCHED_POINTS if decision.saved_by is Needs.MEAN else SEARCHED_COMPONENTS
     if int(matters.sum()) <= most:
         return matters
     total = (stake * matters).cumsum(0)

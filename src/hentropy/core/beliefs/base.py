@@ -11,7 +11,7 @@ each other: all of the first point, then all of the second. Wherever K or q valu
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
@@ -164,10 +164,6 @@ class Fantasy(ABC):
     @abstractmethod
     def shared_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: H x b x N x P x K."""
-
-    def shared_in_chunks(self, points: Tensor, needs: Needs) -> Iterator[tuple["Fantasy", Moments]]:
-        """The same for a few designs at a time, with the beliefs after observing at them: all at once by default."""
-        yield self, self.shared_moments(points, needs)
 
     @abstractmethod
     def some(self, index: Tensor) -> "Fantasy":

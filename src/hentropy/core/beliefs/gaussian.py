@@ -37,7 +37,7 @@ from hentropy.core.beliefs.linalg import (
 )
 from hentropy.core.beliefs.nodes import Nodes, bayes, outcomes_in_turn
 from hentropy.core.beliefs.paths import draw_paths
-from hentropy.core.beliefs.tails import SMALL
+from hentropy.core.beliefs.tails import GROSS_ERROR_WEIGHT
 from hentropy.lazy import Tensor, torch
 
 
@@ -50,10 +50,10 @@ class Frame:
     scale: Tensor
 
 
-CHUNK = 2**18
+CACHED_NUMBERS = 2**18
 """Numbers in the largest array of a chunk: 2 MiB stay in the cache, and memory is used again instead of fetched."""
 
-GPU_CHUNK = 2**26
+GPU_NUMBERS = 2**26
 """The same on another device, which needs large arrays to be busy."""
 
 
@@ -197,17 +197,12 @@ class GaussianFantasy(Fantasy):
 
     def chunks(self, numbers: int) -> Iterator["GaussianFantasy"]:
         """A few designs at a time, so that an array with this many numbers for each outcome stays in the cache."""
-        return (part for _, part in self._chunks(numbers))
-
-    def _chunks(self, numbers: int) -> Iterator[tuple[slice, "GaussianFantasy"]]:
-        """Which designs, and the beliefs after observing at them."""
         b, N = self.V.shape[1:3]
-        room = CHUNK if self.V.device.type == "cpu" else GPU_CHUNK
+        room = CACHED_NUMBERS if self.V.device.type == "cpu" else GPU_NUMBERS
         size = max(1, room // (N * numbers))
         if size >= b:
-            return iter([(slice(None), self)])
-        designs = (slice(start, start + size) for start in range(0, b, size))
-        return ((some, self._part(some)) for some in designs)
+            return iter([self])
+        return (self._part(slice(start, start + size)) for start in range(0, b, size))
 
     def _part(self, designs: slice) -> "GaussianFantasy":
         """The beliefs after observing at some of the b designs."""
@@ -287,16 +282,12 @@ class GaussianFantasy(Fantasy):
         Kernels at the data and at x.
         """
         belief, look = self.look.belief, self.look
-        centres = torch.cat([belief.inputs.expand(look.u.shape[0], *belief.inputs.shape), look.u], -2)
-        return KernelSum(belief.kernel, centres, torch.cat(self._coefficients(), -1))
-
-    def _coefficients(self) -> tuple[Tensor, Tensor]:
-        """Those at the data, H x b x N x n, and at x, H x b x N x q."""
-        belief, look = self.look.belief, self.look
         b = look.u.shape[0]
         V = self.V if self.V.shape[1] == b else self.V.expand(-1, b, -1, -1)
         share = belief.frame.scale * self.component_weights.unsqueeze(-1)
-        return share * (belief.alpha[:, None, None] - V @ look.W.mT), share * V
+        at_data, at_new = share * (belief.alpha[:, None, None] - V @ look.W.mT), share * V
+        centres = torch.cat([belief.inputs.expand(b, *belief.inputs.shape), look.u], -2)
+        return KernelSum(belief.kernel, centres, torch.cat([at_data, at_new], -1))
 
     def _means(self, a: Tensor) -> Moments:
         """Means alone, at inputs of each outcome's own, b x N x ... x K x d: the search's inner loop."""
@@ -323,35 +314,22 @@ class GaussianFantasy(Fantasy):
 
     def shared_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: H x b x N x P x K."""
-        ((_, moments),) = self._at_shared(points, needs, lambda numbers: iter([(slice(None), self)]))
-        return moments
-
-    def shared_in_chunks(self, points: Tensor, needs: Needs) -> Iterator[tuple["GaussianFantasy", Moments]]:
-        """The same for a few designs at a time: what does not depend on the design is computed once."""
-        return self._at_shared(points, needs, self._chunks)
-
-    def _at_shared(
-        self, points: Tensor, needs: Needs, chunks: Callable[[int], Iterator[tuple[slice, "GaussianFantasy"]]]
-    ) -> Iterator[tuple["GaussianFantasy", Moments]]:
         belief, look = self.look.belief, self.look
         H, n = belief.alpha.shape
         a = belief.frame.transform(points)
         P, K, d = a.shape
         k_aX, C = look.shared_kernels(a.reshape(-1, d))  # C is H x b x PK x q
-        before = belief._in_user_units(belief._mean(a.reshape(-1, d), k_aX))[:, None, None]
+        before, V = (
+            belief._in_user_units(belief._mean(a.reshape(-1, d), k_aX))[:, None, None],
+            belief.frame.scale * self.V,
+        )
         if needs is Needs.MEAN and H > 1:
-            yield self, self._averaged(before[:, 0], belief.frame.scale * self.V, C, [P, K])
-            return
-        now = tuple(None if s is None else s[:, None, None] for s in belief._spread(a, k_aX.reshape(H, P, K, n), needs))
-        for designs, part in chunks(H * P * K):
-            own = C[:, designs]
-            mean = _moved(before, belief.frame.scale * part.V, own.mT).unflatten(-1, (P, K))
-            weights = part.component_weights.unsqueeze(-1)
-            if needs is Needs.MEAN:
-                yield part, Moments(weights, mean)
-                continue
-            root = part.look.whiten(own).unflatten(-2, (P, K)).unsqueeze(2)
-            yield part, belief._moments(weights, mean, *less_explained(root, *now))
+            return self._averaged(before[:, 0], V, C, [P, K])
+        mean, weights = _moved(before, V, C.mT).unflatten(-1, (P, K)), self.component_weights.unsqueeze(-1)
+        if needs is Needs.MEAN:
+            return Moments(weights, mean)
+        now = (None if s is None else s[:, None, None] for s in belief._spread(a, k_aX.reshape(H, P, K, n), needs))
+        return belief._moments(weights, mean, *less_explained(look.whiten(C).unflatten(-2, (P, K)).unsqueeze(2), *now))
 
     def _averaged(self, before: Tensor, V: Tensor, C: Tensor, shape: list[int]) -> Moments:
         """Means averaged over the components, from those before (H x (b or 1) x m), V and C (H x b x m x q).
@@ -547,7 +525,7 @@ class Gaussian(Mixture):
     def doubted(self) -> Tensor:
         """How probably each observation is a gross error, by the weights of the components that doubt it: n."""
         if self.tails is not None:
-            return self.weights @ (self.tails < SMALL).to(self.weights)
+            return self.weights @ (self.tails < GROSS_ERROR_WEIGHT).to(self.weights)
         if not self.stacked:
             return torch.zeros_like(self.residual[0])
         beside = self.noise - self.future_noise.unsqueeze(-1)

@@ -167,13 +167,11 @@ class Graded(Mixture):
 
     def _observed(self, x: Tensor, grade: int) -> tuple["Graded", Tensor]:
         """After one more grade, a normal observation of g in its place; and its log probability H."""
-        latent, moments = self.latent, self.latent.moments(x, Needs.VARIANCE)
+        moments = self.latent.moments(x, Needs.VARIANCE)
         low, high = self.edges[:, grade, None], self.edges[:, grade + 1, None]
         log_probability, A, B, _ = seen_between(moments.mean, moments.variance, low, high)  # H x 1
-        data = torch.cat([latent.residual + latent.prior_mean(latent.inputs), moments.mean + A / B], -1)
-        noise = torch.cat([latent.noise, 1.0 / B - moments.variance], -1)
-        given = (latent.future_noise, latent.kernel, latent.prior_mean, latent.frame)
-        after = Gaussian.from_data(torch.cat([latent.X, x]), data, noise, *given, latent.weights)
+        noise = (1.0 / B - moments.variance) / self.latent.frame.scale.square()
+        after, _ = self.latent.extended(x, moments.mean + A / B, noise)
         return replace(self, latent=after), log_probability.squeeze(-1)
 
     def expecting(self, x: Tensor) -> "Graded":

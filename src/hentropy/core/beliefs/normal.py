@@ -11,6 +11,9 @@ LEGENDRE = np.polynomial.legendre.leggauss(20)
 
 LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
+FAR = 38.0
+"""Standard deviations beyond which a normal variable has no probability that a float can hold."""
+
 
 def density(u: Tensor) -> Tensor:
     """phi(u)."""

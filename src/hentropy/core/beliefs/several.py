@@ -29,7 +29,7 @@ from hentropy.lazy import Tensor, torch
 
 Part = Gaussian | Known | Correlated | Graded
 
-FEWEST = 8
+FEWEST_BESIDE_GRADES = 8
 """This many normal nodes at least stand beside each combination of grades."""
 
 
@@ -265,7 +265,7 @@ class Several(Mixture):
             z[:, list(grades)] = codes
             return replace(every_grade(branches, 1), z=z, branches=branches).to(self.X)
         numbers = [one and i not in grades for i, one in enumerate(uncertain)]
-        normal = joint_nodes(max(FEWEST, count // branches), q, numbers, self.components, seed)
+        normal = joint_nodes(max(FEWEST_BESIDE_GRADES, count // branches), q, numbers, self.components, seed)
         z = normal.z.repeat_interleave(branches, 0)
         z[:, list(grades)] = codes.repeat(normal.count, 1)
         weights, component = (part.repeat_interleave(branches) for part in (normal.weights, normal.component))

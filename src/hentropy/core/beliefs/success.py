@@ -18,14 +18,10 @@ from functools import cached_property
 
 from hentropy.core.beliefs.base import Needs
 from hentropy.core.beliefs.gaussian import Gaussian
-from hentropy.core.beliefs.normal import LOG_ROOT_TWO_PI, distribution
+from hentropy.core.beliefs.normal import FAR, LOG_ROOT_TWO_PI, distribution
 from hentropy.lazy import Tensor, torch
 
-FAR = 38.0
-"""Standard deviations that stand for infinity: what lies beyond has no probability that a float can hold."""
-
-
-LEAST = 1e-8
+LEAST_PRECISION_SEEN = 1e-8
 """A result that was certain takes no less from the variance than this."""
 
 
@@ -37,7 +33,10 @@ def seen_between(mean: Tensor, var: Tensor, low: Tensor, high: Tensor) -> tuple[
     """
     root = (1.0 + var).sqrt()
     a, b = ((torch.where(bound.isinf(), 0.0, bound) - mean) / root for bound in (low, high))
-    a, b = torch.where(low.isinf(), b.clamp_max(0.0) - FAR, a), torch.where(high.isinf(), a.clamp_min(0.0) + FAR, b)
+    a, b = (
+        torch.where(low.isinf(), b.clamp_max(0.0) - FAR, a),
+        torch.where(high.isinf(), a.clamp_min(0.0) + FAR, b),
+    )
     flip = a + b > 0  # into the lower tail, where probabilities keep their digits
     upper = torch.special.log_ndtr(torch.where(flip, -a, b))
     log_probability = upper + torch.log1p(-torch.exp(torch.special.log_ndtr(torch.where(flip, -b, a)) - upper))
@@ -129,7 +128,7 @@ class Success:
         mean, var = moments.mean, moments.variance  # H x 1
         y = torch.full_like(mean, 1.0 if succeeds else -1.0)
         log_probability, A, B, _ = seen_between(mean, var, *yes_or_no(y))
-        noise = (1.0 / B.clamp_min(LEAST) - var).clamp_min(LEAST)
+        noise = (1.0 / B.clamp_min(LEAST_PRECISION_SEEN) - var).clamp_min(LEAST_PRECISION_SEEN)
         scale = self.latent.frame.scale.square()
         latent = self.latent.extended(x.unsqueeze(0), mean + A * (var + noise), noise / scale)[0]
         weights = self.latent.weights * log_probability[:, 0].exp()

@@ -15,7 +15,7 @@ from hentropy.core.beliefs.transformed import normal_fantasy
 from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
 
-PATHS, LEAST = 220, 12
+PATHS, LEAST_PATHS = 220, 12
 """Functions drawn from all components together, by their weights, and at least so many from each of several."""
 
 QUICK_SHARE = 0.25
@@ -24,14 +24,14 @@ QUICK_SHARE = 0.25
 RESOLVED = 1e-9
 """Of the typical standard deviation of a candidate: with less, given the candidates before it, it counts as known."""
 
-OUTCOMES = 8
+ARGMAX_OUTCOMES = 8
 PLAUSIBLE = 160
 """Candidates that can win: the ones with the largest mean + 3 standard deviations; the others hardly ever do."""
 
-CHUNK = 8_000_000
+DESIGN_NUMBERS = 8_000_000
 """Numbers in the largest array of one chunk of designs."""
 
-CACHED = 2**19
+CACHED_WINS = 2**19
 """The same for arrays that are used several times in a row, and so had better stay in the cache."""
 
 
@@ -97,9 +97,9 @@ def _of_samples(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], Ten
     before = shannon(_wins(values, now.weights.squeeze(-1)))
 
     def gain(x: Tensor) -> Tensor:
-        nodes = outcome_nodes(4 * OUTCOMES, x.shape[-2], belief.components, seed).to(x)
+        nodes = outcome_nodes(4 * ARGMAX_OUTCOMES, x.shape[-2], belief.components, seed).to(x)
         gains = []
-        for part in x.split(max(1, CHUNK // (values.numel() * nodes.count))):
+        for part in x.split(max(1, DESIGN_NUMBERS // (values.numel() * nodes.count))):
             moments = belief.look_ahead(part).fantasy(nodes).shared_moments(at.unsqueeze(0), Needs.MEAN)
             weights = moments.weights.squeeze(-1)
             wins = _wins(moments.mean.squeeze(-2).expand(*weights.shape, at.shape[0]), weights)
@@ -116,7 +116,7 @@ def _of_draws(observed: Belief, candidates: ArgmaxPlaces, seed: int, share: floa
     H, m = belief.components, at.shape[0]
     generator = torch.Generator().manual_seed(seed)
     counts = _counts(belief.weights, share)
-    outcomes = max(4, round((OUTCOMES if H == 1 else 2 * OUTCOMES) * share**0.5))
+    outcomes = max(4, round((ARGMAX_OUTCOMES if H == 1 else 2 * ARGMAX_OUTCOMES) * share**0.5))
     white = [torch.randn(count, m, generator=generator, dtype=torch.float64).to(at) for count in counts]
     # single precision is enough to tell which of a few candidates is greatest, and takes half the time
     values = [(candidates.mean[h] + white[h] @ root[h].mT).float() for h in range(H)]
@@ -135,20 +135,20 @@ def _of_draws(observed: Belief, candidates: ArgmaxPlaces, seed: int, share: floa
         t_f = _given_candidates(root, R, white, _besides(counts, q, seed, x))
         weights = fantasy.component_weights.expand(H, b, nodes.count).float()
         R, t_y = R.float(), t_y.float()
-        few = max(1, CACHED // (max(counts) * nodes.count * m))
+        few = max(1, CACHED_WINS // (max(counts) * nodes.count * m))
         parts = (slice(start, start + few) for start in range(0, b, few))
         wins = [_wins_of_moved(values, R[:, p], t_y[:, p], [t[:, p] for t in t_f], weights[:, p]) for p in parts]
         return before - shannon(torch.cat(wins)) @ nodes.weights
 
     def gain(x: Tensor) -> Tensor:
-        return torch.cat([of(part) for part in x.split(max(1, CHUNK // (H * m * max(16, m // 8))))])
+        return torch.cat([of(part) for part in x.split(max(1, DESIGN_NUMBERS // (H * m * max(16, m // 8))))])
 
     return gain
 
 
 def _counts(weights: Tensor, share: float) -> list[int]:
     """How many functions are drawn from each component: by its weight, and some of each."""
-    return [math.ceil(share * max(LEAST, PATHS * w)) for w in weights.tolist()]
+    return [math.ceil(share * max(LEAST_PATHS, PATHS * w)) for w in weights.tolist()]
 
 
 def _besides(counts: list[int], q: int, seed: int, like: Tensor) -> list[Tensor]:

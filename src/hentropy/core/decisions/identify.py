@@ -25,11 +25,11 @@ from hentropy.lazy import Tensor, torch
 
 _LOG_TWO_PI_E = math.log(2.0 * math.pi * math.e)
 
-DRAWS = 512
+PROPERTY_DRAWS = 512
 """Functions drawn to find the distribution of the property."""
 
 
-OUTCOMES = 32
+COMPONENT_OUTCOMES = 32
 """Outcomes that show what is learnt about the component of a mixture."""
 
 
@@ -121,15 +121,15 @@ class Identify(Solved):
         return torch.cat([mean.unsqueeze(-1), robust_root(within.sum(0))], -1)
 
     def _draws(self, moments: Moments, seed: int = 0) -> Tensor:
-        """Joint draws of f at the candidates from unbatched moments (H x m): DRAWS x m."""
-        return joint_draws(moments, DRAWS, torch.Generator().manual_seed(seed))
+        """Joint draws of f at the candidates from unbatched moments (H x m): PROPERTY_DRAWS x m."""
+        return joint_draws(moments, PROPERTY_DRAWS, torch.Generator().manual_seed(seed))
 
     def _chances(self, moments: Moments, seed: int = 0) -> Tensor:
         if moments.point_mass:
             wins = torch.nn.functional.one_hot(moments.mean.argmax(-1), moments.mean.shape[-1]).to(moments.mean)
             return (moments.weights.unsqueeze(-1) * wins).sum(0)
         draws = self._draws(moments, seed)
-        return torch.bincount(draws.argmax(-1), minlength=draws.shape[-1]).to(draws) / DRAWS
+        return torch.bincount(draws.argmax(-1), minlength=draws.shape[-1]).to(draws) / PROPERTY_DRAWS
 
     def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
         """Argmax: Shannon entropy of moved paths. Max: truncated normals. Values: half a log det ratio."""
@@ -203,7 +203,7 @@ def _values_gain(observed: Belief, at: Tensor, seed: int) -> Callable[[Tensor], 
         values = belief.weights @ -_half_log_det(robust_root(eye - white.mT @ white))
         if H == 1:
             return values
-        nodes = outcome_nodes(OUTCOMES, q, H, seed).to(x)
+        nodes = outcome_nodes(COMPONENT_OUTCOMES, q, H, seed).to(x)
         after = normal_fantasy(observed, x, nodes).component_weights  # H x b x N
         return (
             values + (torch.xlogy(after, after / belief.weights.clamp_min(1e-300).view(H, 1, 1)).sum(0)) @ nodes.weights

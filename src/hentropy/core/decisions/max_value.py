@@ -21,19 +21,19 @@ from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
 
 MAXIMA = 64
-NODES = 36
-LEGENDRE = np.polynomial.legendre.leggauss(NODES)
+INFORMATION_NODES = 36
+INFORMATION_LEGENDRE = np.polynomial.legendre.leggauss(INFORMATION_NODES)
 
-FAR = 8.0
+INTEGRAL_REACH = 8.0
 """This many standard deviations out, nothing is left to integrate."""
 
-CHUNK = 2**18
+INFORMATION_NUMBERS = 2**18
 """Numbers in the largest array of one chunk of designs: what stays in the cache."""
 
 
 def max_value_numbers(belief: Belief) -> int:
     """How many numbers the gain holds at once for one design."""
-    return 4 * MAXIMA * NODES * belief.components
+    return 4 * MAXIMA * INFORMATION_NODES * belief.components
 
 
 def max_value_gain(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
@@ -48,7 +48,7 @@ def max_value_gain(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], 
 
     def told(mean: Tensor, var: Tensor, noise: Tensor) -> Tensor:
         """The information of outcomes with these moments, a few designs at a time: H x b x q."""
-        size = max(1, CHUNK // (MAXIMA * NODES * mean.shape[0] * max(1, mean.shape[-1])))
+        size = max(1, INFORMATION_NUMBERS // (MAXIMA * INFORMATION_NODES * mean.shape[0] * max(1, mean.shape[-1])))
         parts = []
         for start in range(0, mean.shape[1], size):
             m, v, n = (each[:, start : start + size].unsqueeze(-1) for each in (mean, var, noise))
@@ -111,14 +111,14 @@ def information(gamma: Tensor, rho: Tensor) -> Tensor:
 
 def _entropy_of_weight(gamma: Tensor, rho: Tensor) -> Tensor:
     """E[w log w]: Legendre nodes where neither phi(t) nor w log w is zero, however narrow that is."""
-    nodes, weights = LEGENDRE
+    nodes, weights = INFORMATION_LEGENDRE
     node, weight = torch.from_numpy(nodes).to(gamma), torch.from_numpy(weights).to(gamma)
     root = (1.0 - rho.square()).sqrt()
-    low = ((gamma - FAR * root) / rho).clamp(-FAR, FAR)
-    high = ((gamma + FAR * root) / rho).clamp(-FAR, FAR)
+    low = ((gamma - INTEGRAL_REACH * root) / rho).clamp(-INTEGRAL_REACH, INTEGRAL_REACH)
+    high = ((gamma + INTEGRAL_REACH * root) / rho).clamp(-INTEGRAL_REACH, INTEGRAL_REACH)
     half = 0.5 * (high - low).unsqueeze(-1)
     t = torch.addcmul(low.unsqueeze(-1), half, node + 1.0)
-    w = distribution(((gamma / root).unsqueeze(-1) - (rho / root).unsqueeze(-1) * t).clamp_min(-2.0 * FAR))
+    w = distribution(((gamma / root).unsqueeze(-1) - (rho / root).unsqueeze(-1) * t).clamp_min(-2.0 * INTEGRAL_REACH))
     return ((density(t) * torch.xlogy(w, w)) @ weight) * half.squeeze(-1)
 
 

@@ -4,7 +4,7 @@ import math
 
 from hentropy.core.beliefs import Moments
 from hentropy.core.beliefs.links import Latent, put
-from hentropy.core.beliefs.normal import LEGENDRE, bivariate_excess, density, distribution
+from hentropy.core.beliefs.normal import FAR, LEGENDRE, bivariate_excess, density, distribution
 from hentropy.lazy import Tensor, torch
 
 
@@ -27,10 +27,6 @@ def absolute(mean: Tensor, var: Tensor) -> Tensor:
     """E |X|: the mean of a folded normal."""
     s = torch.where(var > 0, var, 1.0).sqrt() * (var > 0)
     return excess(-mean, s) + excess(mean, s)
-
-
-FAR = 38.0
-"""Standard deviations beyond which a normal variable has no probability that a float can hold."""
 
 
 def chance_within(mean: Tensor, var: Tensor, low: float, high: float) -> Tensor:

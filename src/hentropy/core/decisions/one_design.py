@@ -30,7 +30,7 @@ ANY_DESIGN = Points(1, as_set=True)
 OUTCOMES_EACH, MOST_TOGETHER = 16, 4
 """Outcomes at which each design but the last is integrated, and up to how many designs that is worthwhile."""
 
-REACH = 8.0
+OUTCOME_REACH = 8.0
 """Outcomes more standard deviations away from their means do not count."""
 
 
@@ -136,7 +136,7 @@ class OneDesign(Limited):
                 return lines.max(-1).values - data[now] + expected_rise(lines, slopes.squeeze(-1))
             nodes = gp.nodes(OUTCOMES_EACH * (q - 1), q - 1, seed)
             with torch.no_grad():  # most data stay below the best ones, whatever the outcomes
-                reach = REACH * slopes.norm(dim=-1)
+                reach = OUTCOME_REACH * slopes.norm(dim=-1)
                 kept = (lines + reach >= (lines - reach).max(-1, keepdim=True).values).any(0)
             stay = data[now] + slopes[:, now : now + 1, :-1] @ nodes.z.mT  # b x 1 x N
             lines = lines[:, kept].unsqueeze(1) + nodes.z @ slopes[:, kept, :-1].mT  # b x N x kept
