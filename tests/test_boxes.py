@@ -153,7 +153,7 @@ def test_values_that_are_independent_are_looked_at_apart(groups: list[list[int]]
     bounds = low[limited].expand(3, -1), high[limited].expand(3, -1)
     found = one_within(mean, cov, limited, *bounds, 0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boxes, "NODES", 4096)
+        patch.setattr(boxes, "BOX_NODES", 4096)
         together = _one_within(mean, cov, limited, *bounds, 0)
     for apart, whole in zip(found, together, strict=True):
         assert_close(apart, whole, atol=0.002, rtol=0.01)

@@ -9,9 +9,9 @@ from torch import Tensor
 
 import hentropy as he
 from hentropy.core.beliefs import Frame, Gaussian, Graded
-from hentropy.core.beliefs.graded import bivariate_excess
 from hentropy.core.beliefs.kernels import Profile, Stationary
 from hentropy.core.beliefs.nodes import gauss_hermite, outcome_nodes
+from hentropy.core.beliefs.normal import bivariate_excess
 from hentropy.core.beliefs.success import Sightings
 from hentropy.core.models.gp import ConstantMean
 from hentropy.core.models.success import fit_grades, sites

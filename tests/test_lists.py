@@ -26,7 +26,7 @@ from hentropy import (
     propose,
 )
 from hentropy.core.action_search import prepare_search
-from hentropy.core.action_search.finite import ALL, FiniteSearch
+from hentropy.core.action_search.finite import SHORT_LIST, FiniteSearch
 from hentropy.core.action_search.listed import ListedSearch, all_tuples
 from hentropy.core.action_search.survey import survey
 from hentropy.core.action_search.tuples import TupleSearch
@@ -135,7 +135,7 @@ def test_rows_left_out_of_a_long_list_do_not_matter(name: str, H: int, n: int) -
     search = searched(decision, belief, MANY.points)
     assert isinstance(search, FiniteSearch)
     reward = search.sums.reward is not None
-    assert len(search.promising) <= 1.2 * ALL < len(MANY.points)
+    assert len(search.promising) <= 1.2 * SHORT_LIST < len(MANY.points)
     everything = replace(search, promising=torch.arange(len(MANY.points)))
     x = MANY.points[search.promise(MANY.points, MANY.points[:0]).topk(12).indices].unsqueeze(1)
     nodes = outcome_nodes(16, 1, H)

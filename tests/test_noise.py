@@ -11,7 +11,6 @@ import hentropy as he
 from hentropy.core.beliefs import Gaussian, Needs, Transformed
 from hentropy.core.beliefs.gaussian import NO_NOISE
 from hentropy.core.beliefs.nodes import mixture_quantiles
-from hentropy.core.beliefs.transformed import normal_belief
 
 SPACE = he.Space(x=he.Real(0.0, 1.0), y=he.Real(0.0, 1.0))
 
@@ -34,7 +33,7 @@ def normal(n: int, seed: int) -> Tensor:
 
 def no_noise(belief: Gaussian | Transformed) -> float:
     """How probable it is that there is none."""
-    own = normal_belief(belief)
+    own = belief.process
     return float(own.weights[own.future_noise < NO_NOISE].sum())
 
 
@@ -96,7 +95,7 @@ def test_intervals_at_measured_designs_cover_the_truth() -> None:
         X = designs(12, 10 + seed)
         truth = smooth(X)
         belief = he.fit(X, truth + 0.1 * truth.std() * normal(12, 30 + seed), space=SPACE)
-        latent = normal_belief(belief)
+        latent = belief.process
         moments = latent.moments(X, Needs.VARIANCE)
         parts = latent.weights.unsqueeze(-1).expand_as(moments.mean), moments.mean, moments.variance.sqrt()
         ends = (0.05, 0.95)

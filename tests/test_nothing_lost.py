@@ -132,9 +132,10 @@ def test_time_in_which_a_worker_was_stopped_is_no_timeout(sqlite_url: str, lab: 
     for pid in both:
         os.kill(pid, signal.SIGSTOP)
     time.sleep(LATE + 1.0)
-    (lab / "go on").touch()
     for pid in both:
         os.kill(pid, signal.SIGCONT)
+    time.sleep(1.0)  # the worker looks at the time
+    (lab / "go on").touch()
     ended(worker)
     assert results(study) == [("complete", 1000.0)]
     study.close()

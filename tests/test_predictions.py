@@ -30,7 +30,6 @@ from hentropy.core.predictions import (
     family_weights,
     log_evidence,
     predict,
-    process_of,
     spread_factor,
     weigh_families,
 )
@@ -132,7 +131,7 @@ def below(belief: Belief, points: Tensor, values: Tensor) -> Tensor:
     assert isinstance(latent, Gaussian)
     mean, cov = dense(latent, points)
     sd = (cov.diagonal(dim1=-2, dim2=-1) + latent.noise_variance.unsqueeze(-1)).sqrt()
-    seen = belief.seen(values)[0] if isinstance(belief, Transformed) else values.expand(len(mean), *values.shape)
+    seen = belief.behind(values)[0] if isinstance(belief, Transformed) else values.expand(len(mean), *values.shape)
     return torch.einsum("h,hsm->sm", latent.weights, torch.special.ndtr((seen - mean[:, None]) / sd[:, None]))
 
 
@@ -164,7 +163,7 @@ def test_a_correlated_outcome_is_predicted_by_its_own_process() -> None:
     belief = Several((both,))
     for name in NAMES:
         own = both.process_of(name)
-        assert process_of(belief, name).outcomes == (name,)
+        assert belief.process_of(name).outcomes == (name,)
         mean, variance = own.moments(POINTS, Needs.VARIANCE).total()
         noise = own.frame.scale**2 * (own.weights * own.future_noise).sum()
         found = predict(belief, name, POINTS, SHARES)

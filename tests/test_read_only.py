@@ -15,7 +15,8 @@ from benchmarks.verbs import started
 from sqlalchemy import make_url, text
 
 import hentropy as he
-from hentropy.errors import StorageError
+from hentropy.adapters.mcp import StudyTools
+from hentropy.errors import ReadOnly, StorageError
 from hentropy.studies.execution.executor import Evaluation, Executor
 from hentropy.studies.execution.runner import run
 from hentropy.studies.storage import back_up, open_store
@@ -26,6 +27,7 @@ from support.commands import STUDY, done, refused
 from support.crashing import read_without_rights
 from support.old_stores import old_store
 from support.serving import served
+from support.visiting import browser, sent
 from support.waiting import PATIENCE
 
 READING = [
@@ -277,7 +279,18 @@ def test_a_read_only_server_shows_an_old_store(tmp_path: Path) -> None:
         assert "inks" in server.http.get("/").text
         answer = server.http.post("/api/studies/1/trials/3/withdraw", json={})
         assert answer.status_code == 403
-        assert "hentropy upgrade" in answer.json()["error"]["sentence"]
+        assert "lab.db` makes a backup and brings it up to date" in answer.json()["error"]["sentence"]
+        with browser(server) as visit:
+            page = sent(visit, "/studies/1/trials/3", "/studies/1/trials/3", what="withdraw", note="no time")
+        assert page.status_code == 403
+        assert "lab.db` makes a backup and brings it up to date" in page.text
+
+
+def test_agents_read_an_old_store_and_are_told_why_it_cannot_be_changed(tmp_path: Path) -> None:
+    tools = StudyTools(open_store(old_store(7, tmp_path / "lab.db")))
+    assert tools.state("inks")["trials"] == 7
+    with pytest.raises(ReadOnly, match=r"has format 7, this program writes .* brings it up to date"):
+        tools.withdraw("inks", 3)
 
 
 class Upgraded(Executor):

@@ -491,6 +491,19 @@ def test_a_run_keeps_what_comes_late_and_says_so(lab: Callable[..., PythonObject
     assert told(made) == [("complete", 7.0), ("complete", 0.1234567890123)]
 
 
+def test_a_run_does_not_claim_what_it_still_evaluates(lab: Callable[..., PythonObjective]) -> None:
+    """Its lease was lost, and whoever took the trial over has left it; another place is free."""
+    made = study(2)
+
+    def lose(trial: he.Trial) -> None:
+        if trial.number == 0:
+            made.store.change(made.log.record, 0, lambda old, now: replace(old, owner=None), "me")
+
+    objective = lab("note(x)\nwhile len(notes()) < 2:\n    time.sleep(0.01)\nreturn x")
+    run(made, Processes(objective, 2), watch=RunListener(began=lose, trouble=lambda error: None))
+    assert told(made) == [("complete", trial.params["x"]) for trial in made.records]
+
+
 def test_what_has_ended_when_a_run_is_interrupted_is_recorded(lab: Callable[..., PythonObjective]) -> None:
     """Two have ended while the third begins; then somebody presses Ctrl-C."""
     made = study(10)

@@ -6,6 +6,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -135,3 +136,11 @@ def test_lines_of_the_log_are_json() -> None:
     assert (line["level"], line["message"], line["number"]) == ("error", "said this\nand that", 3)
     assert "two\nlines" in line["traceback"]
     assert json.loads(event_line("begin", trials=2))["event"] == "begin"
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "howto" / "operations.md"
+
+
+def test_the_documentation_names_every_metric(guarded: Served) -> None:
+    known = {*re.findall(r"^# TYPE (\w+)", guarded.http.get("/metrics", headers=WITH_TOKEN).text, re.MULTILINE)}
+    assert {*re.findall(r"`(hentropy_\w+)", PAGE.read_text())} == known - {"hentropy_info"}

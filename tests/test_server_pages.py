@@ -42,7 +42,7 @@ def asked(server: Served, study: int) -> int:
     services = server.services
     job = services.job_service.wait(services.job_service.ask(services.study_service.record(study)).id, PATIENCE)
     assert job.state == "done", job.error
-    assert job.result is not None
+    assert isinstance(job.result, list)
     return job.result[0]
 
 

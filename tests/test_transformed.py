@@ -11,7 +11,7 @@ from torch import Tensor
 from hentropy import Minimize, Outcome, Space, Study, Target, fit, fit_outcomes
 from hentropy.core.action_search.base import loss_now
 from hentropy.core.beliefs import Gaussian, Needs, Several, Transformed
-from hentropy.core.beliefs.fixed import TransformedPoints
+from hentropy.core.beliefs.fixed import FixedPoints
 from hentropy.core.beliefs.links import Bend, Latent
 from hentropy.core.decisions.normal import truncated_outcomes
 from hentropy.core.entropy import check_fit
@@ -254,8 +254,8 @@ def test_means_at_the_designs_themselves_and_at_fixed_points(q: int) -> None:
     """The quick ways against the general one."""
     belief, x, at = transformed(3), designs(4, q, seed=12), designs(6, seed=13)
     fantasy = belief.look_ahead(x).fantasy(belief.nodes(6, q))
-    assert torch.allclose(fantasy.own_means(), fantasy.moments(x.unsqueeze(1), Needs.MEAN).mean[0], atol=1e-7)
-    [found] = TransformedPoints.prepare(belief, at).after(fantasy, Needs.MEAN)
+    assert torch.allclose(fantasy.own_means(x), fantasy.moments(x.unsqueeze(1), Needs.MEAN).mean[0], atol=1e-7)
+    [found] = FixedPoints.prepare(belief, at, Needs.MEAN).after(fantasy, Needs.MEAN)
     assert torch.allclose(found.mean[0], fantasy.shared_moments(at[None], Needs.MEAN).mean[0, :, :, 0], atol=1e-7)
 
 
@@ -451,7 +451,7 @@ def test_standard_errors_are_those_of_the_outcomes() -> None:
     X, Y = skewed(20)
     belief = fit(X, Y, space=BOX, noise=1e-2 * float(Y.std()), hyperparameters="transformed")
     assert isinstance(belief, Transformed)
-    _, log_slope = belief.seen(Y)
+    _, log_slope = belief.behind(Y)
     expected = (1e-2 * Y.std() * log_slope.exp()).square() / belief.latent.frame.scale.square()
     assert torch.allclose(belief.latent.noise[belief.bent], expected[belief.bent].clamp_min(NOISE_FLOOR))
 

@@ -34,9 +34,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from hentropy.core.beliefs import Belief, Gaussian, Several, Transformed
+from hentropy.core.beliefs import Belief, Gaussian, Transformed
 from hentropy.core.beliefs.base import Predictive
-from hentropy.core.beliefs.correlated import Correlated
 from hentropy.core.models.families import families_of
 from hentropy.lazy import Tensor, torch
 
@@ -105,12 +104,4 @@ def weigh_families(belief: Gaussian | Transformed, record: Mapping[str, float]) 
 @torch.no_grad()
 def predict(belief: Belief, name: str, points: Tensor, shares: Sequence[float]) -> Predictive:
     """What observations of an outcome at points m x d are expected to be, noise included, over all components."""
-    return process_of(belief, name).marginal(points, shares, noise=True, log=name in belief.logs)
-
-
-def process_of(belief: Belief, name: str) -> Belief:
-    """The belief about one outcome; of one that is correlated with others, its own process."""
-    own = belief.of(name)
-    if isinstance(own, Several) and isinstance(own.parts[0], Correlated):
-        return own.parts[0].process_of(name)
-    return own
+    return belief.process_of(name).marginal(points, shares, noise=True, log=name in belief.logs)

@@ -26,7 +26,7 @@ def _identity(values: Tensor) -> Tensor:
     return values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Samples(Belief):
     """S functions (points ... x m x d to S x ... x m) with weights (S), observed with Gaussian noise.
 
@@ -42,6 +42,7 @@ class Samples(Belief):
     least_effective: float = 0.25
     seed: int = 0
     outcomes: tuple[str, ...] = ("value",)
+    point_masses = True
 
     def __post_init__(self) -> None:
         """Check the input and make the weights sum to one."""
@@ -132,6 +133,11 @@ class SamplesLookAhead(LookAhead):
     at_x: Tensor
     centred: Tensor
     L: Tensor
+
+    @property
+    def joint_root(self) -> Tensor:  # type: ignore[override]
+        """That of all functions together, as if they were one normal distribution."""
+        return self.L
 
     def after(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Weights (S x b x N) given outcomes y (b x N x q), and where too few functions remain (b x N)."""

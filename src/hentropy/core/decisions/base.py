@@ -342,7 +342,7 @@ def _brief(values: Tensor) -> str:
 def _quantity(name: str, known: Mapping[str, Quantity], belief: Belief, points: Tensor) -> Quantity:
     """The outcome in the user's words; a probability with the range that holds it at points K x d."""
     about = replace(known.get(name, Quantity(name)), log=name in belief.logs)
-    if not about.event or name not in belief.graded or points.shape[-2] > FEW:
+    if not about.event or name not in belief.graded or points.shape[-2] > FEW_FOR_RANGES:
         return about
     moments = belief.scores.moments(points, Needs.VARIANCE)
     weights = moments.weights.unsqueeze(-1).expand_as(moments.mean)
@@ -350,7 +350,7 @@ def _quantity(name: str, known: Mapping[str, Quantity], belief: Belief, points: 
     return replace(about, likely=tuple(map(tuple, torch.special.ndtr(ends).mT.tolist())))
 
 
-FEW = 20
+FEW_FOR_RANGES = 20
 """Of more points than these no ranges are said."""
 
 

@@ -5,10 +5,10 @@ A belief must follow from the data and the seed alone; a study rebuilt from its 
 
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from hentropy.core.beliefs import Belief, Gaussian, Needs, Posterior, Samples
+from hentropy.core.beliefs import Belief, Needs
 from hentropy.core.beliefs.linalg import is_numerical
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import HentropyError, ModelError, NumericalError, last_line
@@ -101,8 +101,9 @@ def _about(belief: Belief, outcome: str, name: str) -> Belief:
     """The belief under the name of the outcome; beliefs of the library take any."""
     if belief.outcomes == (outcome,):
         return belief
-    if len(belief.outcomes) == 1 and isinstance(belief, Gaussian | Samples | Posterior):
-        return replace(belief, outcomes=(outcome,))
+    own = belief.named(outcome) if len(belief.outcomes) == 1 else None
+    if own is not None:
+        return own
     raise ModelError(
         f"the belief of the model {name} is about {', '.join(belief.outcomes)}, the decision about {outcome}; give it"
         f" outcomes = ({outcome!r},)"

@@ -10,7 +10,7 @@ worker says nothing about a design: its trial is tried again, and in the end wit
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from hentropy.core.clock import Clock
@@ -55,14 +55,17 @@ class Lookout:
         self._now = now
         self._watched: dict[int, tuple[Entry, Clock]] = {}
 
-    def claim(self, study: Study, owner: str) -> Trial | None:
-        """Take over a trial that nobody works on any more: given back, or left by a worker that was lost."""
+    def claim(self, study: Study, owner: str, but: Collection[int] = ()) -> Trial | None:
+        """Take over a trial that nobody works on any more: given back, or left by a worker that was lost.
+
+        Not those that the owner still evaluates, although their leases were lost.
+        """
         study.log.sync()
         entries = study.log.entries.values()
         leased = [entry for entry in entries if entry.trial.state is State.RUNNING and entry.lease_until is not None]
         self._watched = {entry.trial.number: (entry, self._since(entry)) for entry in leased}
         for entry, clock in list(self._watched.values()):
-            if not self._is_free(entry, clock):
+            if entry.trial.number in but or not self._is_free(entry, clock):
                 continue
             try:
                 taken = study.log.change(entry.trial.number, take(entry, owner, self._terms))

@@ -153,7 +153,7 @@ class _Run:
         """Give every free worker a trial, as far as there are any to begin."""
         while len(self.in_hand) < self._places():
             self.study.log.sync()
-            trial = self._mine() or self.lookout.claim(self.study, self.owner) or self._asked()
+            trial = self._mine() or self.lookout.claim(self.study, self.owner, self.in_hand) or self._asked()
             if trial is None:
                 return
             self.in_hand.add(trial.number)

@@ -40,10 +40,10 @@ from hentropy.studies.storage.base import (
 )
 from hentropy.studies.storage.tables import (
     NEWEST,
+    RECORDED_VERSION,
     is_newer,
     observations,
     other_format,
-    recorded_version,
     studies,
     trials,
     turns,
@@ -190,7 +190,7 @@ class Database(Store):
             if writes:
                 self._backend.lock_for_migration(connection, alone=False)
             # a newer program may have upgraded it since it was opened
-            if (found := recorded_version(connection)) != NEWEST:
+            if (found := connection.scalar(RECORDED_VERSION)) != NEWEST:
                 raise ReadOnly(other_format(str(found), self.place))
             yield connection
 

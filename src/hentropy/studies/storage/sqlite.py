@@ -218,19 +218,24 @@ class Sqlite(Backend):
 
     def _begin(self, connection: Connection) -> None:
         raw = connection.connection.dbapi_connection
-        if isinstance(raw, CopyConnection):
-            raw.refresh(self.path, self.place)
-            connection.exec_driver_sql("BEGIN")
-            return
-        own = cast(WatchedConnection, raw)
         writes = connection.get_execution_options().get(WRITES, False)
-        if writes and own.files.log is None:  # a backup has no log, nor has a new file; to read either changes nothing
-            _write_ahead(own)
+        try:
+            if isinstance(raw, CopyConnection):
+                raw.refresh(self.path, self.place)
+                raw.execute("BEGIN")
+            else:
+                self._begin_watched(cast(WatchedConnection, raw), writes)
+        except sqlite3.Error as error:
+            raise StorageError(self._meaning(error)) from error
+
+    def _begin_watched(self, connection: WatchedConnection, writes: bool) -> None:
+        if writes and connection.files.log is None:  # a new file and a backup have no log; reading makes them none
+            _write_ahead(connection)
         # a writer takes the lock at once: one that read first could not get it any more once another has written
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-        if own.files.log is None:
-            self._watch(own)
-        self._files.check(own.files)
+        connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if connection.files.log is None:
+            self._watch(connection)
+        self._files.check(connection.files)
 
     def check_recorded(self, connection: Connection) -> None:
         """The files must be those that the connection has open; it has written, so it is not to a copy."""

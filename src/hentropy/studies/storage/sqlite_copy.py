@@ -35,8 +35,9 @@ class CopyConnection(sqlite3.Connection):
     def refresh(self, path: Path, place: str) -> None:
         """Copy the store, in the newest format, unless it has not changed since."""
         if self.stamp is None or self.stamp != _stamp(path):
-            self.stamp = copy_into(self, path)
+            stamp = copy_into(self, path)
             self._upgrade(place)
+            self.stamp = stamp
 
     def _upgrade(self, place: str) -> None:
         with create_engine("sqlite://", creator=lambda: self, poolclass=StaticPool).connect() as connection:
@@ -52,10 +53,11 @@ def copy_into(copy: sqlite3.Connection, path: Path) -> Stamp | None:
     """Copy a file into a connection, without writing; None if a change just now might not show in the stamp."""
     deadline = time.monotonic() + PATIENCE
     while True:
-        before, start = _stamp(path), time.time_ns()
-        with _unwritten(path, before) as source:
+        # with an index, a program has the file open, or was killed, and SQLite reads what is in the log as well
+        before, live, start = _stamp(path), Path(f"{path}-shm").exists(), time.time_ns()
+        with _unwritten(path, before, live) as source:
             source.backup(copy)
-        if before == _stamp(path) or _has_index(path):
+        if live or before == _stamp(path):
             settled = all(file is None or file[2] + SETTLED * 1e9 < start for file in before)
             return before if settled else None
         if time.monotonic() > deadline:
@@ -63,9 +65,8 @@ def copy_into(copy: sqlite3.Connection, path: Path) -> Stamp | None:
 
 
 @contextmanager
-def _unwritten(path: Path, found: Stamp) -> Iterator[sqlite3.Connection]:
+def _unwritten(path: Path, found: Stamp, live: bool) -> Iterator[sqlite3.Connection]:
     """A connection that writes nothing, neither to the file nor beside it."""
-    live = _has_index(path)
     if not live and any(file is not None and file[1] > 0 for file in found[1:]):
         raise StorageError(
             f"a program that was killed has left changes of {path} in {path.name}-wal or {path.name}-journal, which"
@@ -73,11 +74,6 @@ def _unwritten(path: Path, found: Stamp) -> Iterator[sqlite3.Connection]:
         )
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro{'' if live else '&immutable=1'}", uri=True)) as source:
         yield source
-
-
-def _has_index(path: Path) -> bool:
-    """Whether a program has the file open, with a log; or was killed, and all that it wrote can be read."""
-    return Path(f"{path}-shm").exists()
 
 
 def _stamp(path: Path) -> Stamp:

@@ -112,17 +112,15 @@ turns = Table(
     Column("drawn", Integer, nullable=False),
 )
 
+RECORDED_VERSION = select(column("version_num")).select_from(table(VERSION_TABLE))
+"""The query for the last migration that a store has seen."""
+
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def version(connection: Connection) -> str | None:
     """The last migration that the store has seen: its format. None where there is no store."""
-    return recorded_version(connection) if inspect(connection).has_table(VERSION_TABLE) else None
-
-
-def recorded_version(connection: Connection) -> str | None:
-    """The same, with one query, where there is a store."""
-    return connection.scalar(select(column("version_num")).select_from(table(VERSION_TABLE)))
+    return connection.scalar(RECORDED_VERSION) if inspect(connection).has_table(VERSION_TABLE) else None
 
 
 def upgrade(connection: Connection, to: str = NEWEST) -> None:

@@ -52,8 +52,8 @@ def check(
 ) -> None:
     """Check a study file and say in plain words what it will do.
 
-    No experiment is run, and no store is made; one of an earlier version is brought up to date. The module of a Python
-    objective is imported, so that mistakes in it are found now.
+    No experiment is run, and no store is made. The module of a Python objective is imported, so that mistakes in it
+    are found now.
 
     Example: hentropy check lab.toml
     """

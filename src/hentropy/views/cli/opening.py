@@ -67,7 +67,7 @@ def _which(files: list[str], there: str) -> str:
 def found(place: Place) -> Iterator[StoredStudy]:
     """The study as its store knows it; an error if it is not there.
 
-    No store is made, no study begun; to open a store of an earlier version brings its tables up to date.
+    No store is made, no study begun.
     """
     with closing(_store(place)) as store:
         yield _found(place, store)

@@ -1,6 +1,6 @@
 """Whether a study file goes with what its store has under the same name.
 
-No study is changed and no store is made; to open one of an earlier version brings its tables up to date.
+No study is changed and no store is made.
 """
 
 from contextlib import closing

@@ -13,7 +13,7 @@ from hentropy.studies.records import Trial, Values
 from hentropy.studies.study import Study
 from hentropy.studies.study.stored import StoredStudy
 from hentropy.views.plots.pictures import information, pictured
-from hentropy.views.plots.scene import Scene
+from hentropy.views.plots.scene import Scene, scene_of
 from hentropy.views.plots.worth import WorthInfo
 from hentropy.views.text.trials import verdict_json
 
@@ -54,3 +54,13 @@ def what_if(now: Study, then: Study, params: Params, values: Values) -> dict[str
 def predicted(study: Study, designs: Sequence[Mapping[str, Any]], noise: bool = False) -> dict[str, Any]:
     """What is expected of designs: for each of them the columns of `Study.predict`."""
     return {"predictions": study.predict(designs, noise=noise).to_dict("records"), "units": study.outcomes.units}
+
+
+def answer(stored: StoredStudy, trials: Sequence[Trial], question: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to a question in plain values: its name `what`, and what it has to know."""
+    study = copy_of(stored, trials)
+    if question["what"] == "worth":
+        return worth(scene_of(study), question["price"])
+    if question["what"] == "what_if":
+        return what_if(study, copy_of(stored, trials), question["params"], question["values"])
+    return predicted(study, question["designs"], question["noise"])

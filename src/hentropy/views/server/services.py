@@ -1,8 +1,8 @@
 """`Services`: what the routes of a server work with; if a study is still the one meant, and when work may begin."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends
 from starlette.requests import HTTPConnection
@@ -97,6 +97,15 @@ def place_look(here: Services, case: Snapshot) -> Job:
     if not has_values(case):
         raise StudyError(NOTHING)
     return here.job_service.look(case.record)
+
+
+def place_inquiry(here: Services, case: Snapshot, question: Mapping[str, Any]) -> Job:
+    """A job that answers a question, if there is something to answer it by; it records nothing."""
+    if case.computable is not None:
+        raise StudyError(case.computable)
+    if not has_values(case):
+        raise StudyError(NOTHING)
+    return here.job_service.inquire(case.record, question)
 
 
 def has_values(case: Snapshot) -> bool:
