@@ -53,8 +53,8 @@ _asking = threading.Lock()
 class HentropySampler(BaseSampler):
     """Samples what `Study.ask` asks: designs that fill the space first, then those with the largest gain.
 
-    `decision` is about objectives and constraints by name. By default it is the best complete trial for one objective,
-    subject to all constraints, as in `study.best_trial`, and a front of five designs for several objectives.
+    `decision` is about objectives and constraints by name. By default it is the complete trial with the best expected
+    value of one objective, subject to all constraints, and a front of five designs for several objectives.
     `search_space` are the distributions of all parameters, if they are known; otherwise they are those of the
     completed trials, and the first trial, as well as parameters that only some trials have, are sampled by
     `independent`. `options` are those of `hentropy.Study`: `first`, `hyperparameters`, `failures`, `noise=0` for a
