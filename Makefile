@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test check core lint demo docs bench release-check format clean postgres chromium
+.PHONY: test test-all check smoke lint demo docs bench release-check format clean postgres chromium
 
 # The tests start a hundred processes: each would compile all modules again if compiled ones were not kept.
 unexport PYTHONDONTWRITEBYTECODE
@@ -28,30 +28,40 @@ chromium:
 
 # One thread each; many tests wait for other processes, so more of them than cores keep the cores busy. Memory that is
 # freed stays with its process: to get it from the kernel again for each tensor took a tenth of the time.
-PYTEST := OMP_NUM_THREADS=1 MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_TRIM_THRESHOLD_=536870912 $(BIN)/python -m pytest --dist worksteal
-NUMERICS = $(shell grep --files-with-matches 'mark.numerics' tests/test_*.py)
-CORE = $(shell grep --files-with-matches 'mark.core' tests/test_*.py)
+PYTEST := OMP_NUM_THREADS=1 MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_TRIM_THRESHOLD_=536870912 $(BIN)/python -m pytest \
+	--dist worksteal --durations 25 --durations-min 1
 WORKERS ?= $(shell $(PYTHON) -c 'import os; n = len(os.sched_getaffinity(0)); print(n + min(n, 4) // 2)')
+marked = $(shell grep --files-with-matches 'mark.$(1)' tests/test_*.py)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# While you think: a minute on two idle cores. What makes it longer has to leave, or something else.
+check: $(STAMP)
+	$(MAKE) --jobs 2 --output-sync lint smoke
+
+smoke: $(STAMP)
+	$(PYTEST) --numprocesses auto -m 'smoke and not (slow or nightly)' $(call marked,smoke)
+
+# Before a change is handed on: every behaviour once, eight minutes on two idle cores.
 test: postgres chromium
-	$(MAKE) --jobs 3 --output-sync lint numerics-COMPATIBLE numerics-AVX2
+	$(MAKE) --jobs 2 --output-sync lint rounding-COMPATIBLE
 	$(PYTEST) --numprocesses $(WORKERS)
 
-# What is sensitive to rounding, as other CPUs round: settings of MKL stand in for them.
-numerics-%: $(STAMP)
-	MKL_CBWR=$* $(PYTEST) -m numerics $(NUMERICS)
+# What is sensitive to rounding, as other CPUs round: a setting of MKL stands in for them.
+rounding-%: $(STAMP)
+	MKL_CBWR=$* $(PYTEST) -m 'numerics and not (slow or nightly)' $(call marked,numerics)
 
-# The daily loop: under 90 s on two cores.
-check: $(STAMP)
-	$(MAKE) --jobs 2 --output-sync lint core
+# Each night and before a release: all cases of all tables, all documents and examples, long runs, and wrong code.
+test-all: postgres chromium
+	$(MAKE) --jobs 3 --output-sync lint all-rounding-COMPATIBLE all-rounding-AVX2
+	$(PYTEST) -m '' --numprocesses $(WORKERS)
+	$(BIN)/python tests/mutants.py
 
-core: $(STAMP)
-	$(PYTEST) --numprocesses auto -m '(numerics or core) and not thorough' $(NUMERICS) $(CORE)
+all-rounding-%: $(STAMP)
+	MKL_CBWR=$* $(PYTEST) -m numerics $(call marked,numerics)
 
 demo: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python examples/demo.py

@@ -63,7 +63,7 @@ url = "{url}"
 @contextlib.contextmanager
 def serving(url: str) -> Iterator[tuple[str, int]]:
     """The address of a server for a store, and the number of its process."""
-    command = [*HENTROPY, "serve", "--store", url, "--port", "0"]
+    command = [*HENTROPY, "serve", "--store", url, "--port", "0", "--no-token"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

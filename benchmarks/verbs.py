@@ -75,6 +75,10 @@ class Verb:
     options: dict[str, Any] = field(default_factory=dict)
     new_store: bool = False
     only: str = ""
+    fails: bool = False
+    """Whether it tells of failures."""
+    most: int = 5
+    """How often one process does it before it is killed."""
 
 
 def value(number: int) -> float:
@@ -197,6 +201,21 @@ def work(study: he.Study, folder: Path, number: int) -> str:
     return run(study, Local(PythonObjective("lab:measure", folder)), watch=listener)
 
 
+def work_for_long(study: he.Study, folder: Path, number: int) -> str:
+    """A worker that is killed in the middle of its experiment: it acknowledges that it has begun."""
+    (folder / "slow_lab.py").write_text("import time\ndef measure(x, y):\n    time.sleep(3600)\n")
+
+    def began(trial: he.Trial) -> None:
+        note_down(folder / "acknowledged", f"{trial.number} after {study.log.entries[trial.number].losses} losses")
+
+    return run(study, Local(PythonObjective("slow_lab:measure", folder)), watch=RunListener(began=began))
+
+
+def begun(study: he.Study, folder: Path) -> list[str]:
+    entries = study.log.entries.values()
+    return [f"{entry.trial.number} after {losses} losses" for entry in entries for losses in range(entry.losses + 1)]
+
+
 VERBS: dict[str, Verb] = {
     "create": Verb(create, lambda study, folder: [s.name for s in study.store.studies()], new_store=True),
     "ask": Verb(lambda s, f, n: str(s.ask().params), lambda s, f: [str(trial.params) for trial in s.records]),
@@ -213,7 +232,7 @@ VERBS: dict[str, Verb] = {
         told,
         lambda study, n: None if study.records else study.tell(study.ask(), 0.0),
     ),
-    "fail": Verb(lambda s, f, n: state_of(s.tell(next_running(s), failed=f"lamp {n}")), told, asked),
+    "fail": Verb(lambda s, f, n: state_of(s.tell(next_running(s), failed=f"lamp {n}")), told, asked, fails=True),
     "withdraw": Verb(lambda s, f, n: state_of(s.withdraw(next_running(s), f"no {n}")), told, asked),
     "attach": Verb(
         lambda s, f, n: str(s.attach(design(n), value(n)).value), lambda s, f: [str(trial.value) for trial in s.records]
@@ -227,6 +246,7 @@ VERBS: dict[str, Verb] = {
     ),
     "delete": Verb(delete, deleted, to_delete),
     "work": Verb(work, told, options={"stop": [he.Budget(10**6)]}),
+    "work for long": Verb(work_for_long, begun, options={"stop": [he.Budget(10**6)]}, most=1),
     "back up": Verb(backup, backups, only="SQLite"),
 }
 

@@ -3,6 +3,7 @@
 import gc
 import signal
 import uuid
+from collections import defaultdict
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from hypothesis import settings
 from hentropy.views.server.settings import Settings
 from support.missing import missing
 from support.serving import Served, served
+from support.tiers import cover
 from support.visiting import browser
 
 KINDS = {
@@ -50,8 +52,20 @@ def pytest_collectstart() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests marked `slow` begin first: at the end, the rest keeps all workers busy together."""
+    """Of tables marked `covering`, cases beyond a cover are `nightly`; tests marked `slow` begin first.
+
+    At the end, the rest keeps all workers busy together.
+    """
+    tables = defaultdict[tuple[str, tuple[int, ...]], dict[tuple[int, ...], pytest.Item]](dict)
+    for item in items:
+        mark = item.get_closest_marker("covering")
+        if mark is not None and isinstance(item, pytest.Function) and item.get_closest_marker("nightly") is None:
+            tables[item.nodeid.partition("[")[0], mark.args][tuple(map(id, item.callspec.params.values()))] = item
+    for (_, together), cases in tables.items():
+        for case in cases.keys() - set(cover(cases, *together)):
+            cases[case].add_marker("nightly")
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

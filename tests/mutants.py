@@ -11,12 +11,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
+from typing import TypeVar
 
+T = TypeVar("T")
 ROOT = Path(__file__).parents[1]
 COPIED = ("src", "tests", "experiments", "benchmarks", "docs", "examples", "README.md", "pyproject.toml")
 CORE = "src/hentropy/core"
@@ -203,36 +206,46 @@ def run_tests(root: Path, tests: str, words: str) -> int:
     return subprocess.run(command, cwd=root, env=environment, capture_output=True, check=False).returncode
 
 
-def judge(mutant: Mutant, free: "SimpleQueue[Path]") -> str:
-    """What became of a mutant, in a copy that is free: "noticed" if a test failed that passes without it."""
-    root = free.get()
+def judge(mutant: Mutant, root: Path) -> str:
+    """What became of a mutant in a copy: "noticed" if a test failed."""
     try:
-        if run_tests(root, mutant.tests, mutant.words) != PASSED:
-            return "its tests do not pass without it"
         before = mutant.apply(root)
-        answer = run_tests(root, mutant.tests, mutant.words)
-        (root / mutant.file).write_text(before, encoding="utf-8")
-        return {FAILED: "noticed", PASSED: "SURVIVES"}.get(answer, f"pytest ended with {answer}")
     except LookupError as error:
         return f"out of date: {error}"
-    finally:
-        free.put(root)
+    answer = run_tests(root, mutant.tests, mutant.words)
+    (root / mutant.file).write_text(before, encoding="utf-8")
+    return {FAILED: "noticed", PASSED: "SURVIVES"}.get(answer, f"pytest ended with {answer}")
 
 
 def main(words: Iterable[str]) -> int:
     """Try the mutants whose names have all words: how many were not noticed."""
     chosen = [mutant for mutant in MUTANTS if all(word in mutant.name for word in words)]
+    suites = list(dict.fromkeys((mutant.tests, mutant.words) for mutant in chosen))
     workers = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as threads:
         free: SimpleQueue[Path] = SimpleQueue()
         for number in range(workers):
             free.put(copy_of_project(Path(folder) / str(number)))
-        found = []
-        for mutant, became in zip(chosen, threads.map(lambda each: judge(each, free), chosen), strict=True):
+
+        def in_a_copy(work: Callable[[Path], T]) -> "Future[T]":
+            def run() -> T:
+                root = free.get()
+                try:
+                    return work(root)
+                finally:
+                    free.put(root)
+
+            return threads.submit(run)
+
+        sound = {suite: in_a_copy(partial(run_tests, tests=suite[0], words=suite[1])) for suite in suites}
+        judged = [in_a_copy(partial(judge, mutant)) for mutant in chosen]
+        missed = 0
+        for mutant, answer in zip(chosen, judged, strict=True):
+            passes = sound[mutant.tests, mutant.words].result() == PASSED
+            became = answer.result() if passes else "its tests do not pass without it"
+            missed += became != "noticed"
             print(f"{became:10} {mutant.name}", flush=True)
-            found.append(became)
-    missed = sum(became != "noticed" for became in found)
-    print(f"{len(found) - missed} of {len(found)} mutants noticed")
+    print(f"{len(chosen) - missed} of {len(chosen)} mutants noticed")
     return min(missed, 1)
 
 

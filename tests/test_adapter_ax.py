@@ -1,5 +1,6 @@
 """Ax: the node over Ax's search spaces, data and pending trials; stopping by gain; EHIG in the modular generator."""
 
+import math
 from typing import Any
 
 import pytest
@@ -65,6 +66,48 @@ def test_trials_are_generated_with_data_failures_and_pending_designs() -> None:
     [action] = node.decide(ax._experiment).action
     assert action["kind"] == "a"
     assert repr(study.decision) == repr(he.Minimize("loss", subject_to=()))
+
+
+def test_values_that_are_not_finite_are_failures() -> None:
+    node = HentropyNode(**QUICK)
+    ax = client(node)
+    for value in (1.0, math.inf, math.nan):
+        [(index, _)] = ax.get_next_trials(1).items()
+        ax.complete_trial(index, raw_data={"loss": value})
+    assert [trial.state.value for trial in node.as_study(ax._experiment).records] == ["complete", "failed", "failed"]
+
+
+def test_a_trial_that_was_stopped_early_goes_on_as_complete_ones_did() -> None:
+    node = HentropyNode(**QUICK)
+    ax = client(node)
+    for end in (1.0, 2.0):
+        [(index, _)] = ax.get_next_trials(1).items()
+        ax.attach_data(index, raw_data={"loss": end + 2.5}, progression=1)
+        ax.complete_trial(index, raw_data={"loss": end}, progression=2)
+    for report, step in ((4.25, 1), (4.0, 7)):
+        [(index, _)] = ax.get_next_trials(1).items()
+        ax.attach_data(index, raw_data={"loss": report}, progression=step)
+        ax.mark_trial_early_stopped(index)
+    records = node.as_study(ax._experiment).records
+    assert len({tuple(trial.params.values()) for trial in records}) == 4, "no design is proposed again"
+    assert [trial.state.value for trial in records] == ["running", *["complete"] * 3]
+    assert [trial.value for trial in records[1:]] == [1.0, 2.0, pytest.approx(1.75)]
+
+
+def test_designs_of_earlier_ranges_and_options_are_data() -> None:
+    node = HentropyNode(**QUICK)
+    ax = client(node)
+    for x, kind in ((0.1, "a"), (0.9, "b")):
+        index = ax.attach_trial({"x": x, "n": 2, "kind": kind})
+        ax.complete_trial(index, raw_data={"loss": loss(x, 2, kind)})
+    parameters = ax._experiment.search_space.parameters
+    parameters["x"].update_range(lower=0.5, upper=2.0)
+    parameters["kind"].set_values(["a", "c"])
+    study = node.as_study(ax._experiment)
+    assert [(trial.params["x"], trial.params["kind"]) for trial in study.records] == [(0.1, "a"), (0.9, "b")]
+    asked = study.ask_many(6)
+    assert all(0.5 <= trial.params["x"] <= 2.0 and trial.params["kind"] in ("a", "c") for trial in asked)
+    assert max(trial.params["x"] for trial in asked) > 1.0
 
 
 def test_a_sem_takes_the_place_of_a_stated_noise() -> None:

@@ -52,6 +52,21 @@ def test_a_campaign_over_a_list_of_candidates() -> None:
     assert (best["ligand"], best["solvent"], best["temperature"]) == ("L1", "water", 60)
 
 
+def test_executed_values_and_infinite_measurements_are_used() -> None:
+    space = SearchSpace.from_product([NumericalDiscreteParameter("t", range(11), tolerance=0.4)])
+    campaign = Campaign(
+        space, NumericalTarget("loss", minimize=True).to_objective(), HentropyRecommender(hyperparameters="map")
+    )
+    executed = pd.DataFrame({"t": [-0.2, 0.9, 4.3, 10.2]})
+    executed["loss"] = [float("inf"), float("inf"), *((executed["t"][2:] - 6.0) ** 2)]
+    campaign.add_measurements(executed)
+    chosen = campaign.recommend(2)
+    assert set(chosen["t"]) <= set(range(11))
+    assert chosen["t"].min() > 1, "designs next to failures are not recommended"
+    campaign.add_measurements(chosen.assign(loss=(chosen["t"] - 6.0) ** 2))
+    assert not set(campaign.recommend(2)["t"]) & set(chosen["t"])
+
+
 def test_continuous_spaces_hold_their_constraints_and_know_pending_experiments() -> None:
     space = SearchSpace.from_product(
         [NumericalContinuousParameter("a", (0, 1)), NumericalContinuousParameter("b", (0, 1))],

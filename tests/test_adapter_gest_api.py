@@ -55,6 +55,22 @@ def test_what_was_suggested_is_pending_until_it_is_ingested() -> None:
     assert states == [("running", first["x"]), ("failed", second["x"]), ("complete", 0.5)]
 
 
+def test_an_infinite_output_is_a_failure() -> None:
+    made = HentropyGenerator(vocs(constraints={"c": ["LESS_THAN", 0.4]}), **QUICK)
+    infinite = {"x": 0.5, "n": 1, "f": 1.0, "c": float("inf")}
+    made.ingest([evaluated({"x": 0.2, "n": 1}), infinite])
+    assert [trial.state.value for trial in made.as_study().records] == ["complete", "failed"]
+    assert made.suggest(1)
+
+
+def test_points_outside_of_the_domain_are_data_and_suggestions_are_inside() -> None:
+    made = HentropyGenerator(vocs(), **QUICK)
+    outside = evaluated({"x": 1.4, "n": 3})
+    made.ingest([outside, *(evaluated(point) for point in made.suggest(3))])
+    assert {"x": 1.4, "n": 3} in [trial.params for trial in made.as_study().records]
+    assert all(0.0 <= point["x"] <= 1.0 and point["n"] in (1, 2, 4) for point in made.suggest(4))
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

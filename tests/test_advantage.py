@@ -11,7 +11,7 @@ from hentropy.core.beliefs import Belief, Needs
 from hentropy.core.decisions.advantage import Advantage, advantage
 from hentropy.core.entropy import check_fit
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 SPACE = he.Space(x=he.Real(0, 1), y=he.Real(0, 1))
 A, B = torch.tensor([[0.30, 0.55]]).double(), torch.tensor([[0.62, 0.41]]).double()

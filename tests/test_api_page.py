@@ -12,8 +12,9 @@ import pytest
 
 from hentropy.views.server.app import make_app
 from hentropy.views.server.settings import Settings
-from support.serving import Served, served
+from support.serving import TOKEN, Served, served
 from support.studies import hill
+from support.waiting import PATIENCE
 
 PAGE = (Path(__file__).parents[1] / "docs" / "api.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -24,7 +25,8 @@ VERBS = ("get", "post", "delete")
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Served]:
-    with served(Settings(f"sqlite:///{tmp_path / 'hentropy.db'}")) as it:
+    with served(Settings(f"sqlite:///{tmp_path / 'hentropy.db'}", token=TOKEN)) as it:
+        it.http.headers["Authorization"] = f"Bearer {TOKEN}"
         yield it
 
 
@@ -36,7 +38,7 @@ def block(language: str) -> str:
 
 def sent(server: Served, command: str, folder: Path) -> httpx.Response:
     """What the server answers to a line for curl: it posts where there is a body."""
-    words = iter(shlex.split(command))
+    words = iter(shlex.split(command.replace("$TOKEN", TOKEN)))
     assert next(words) == "curl"
     headers, body, address = {}, b"", ""
     for word in words:
@@ -50,7 +52,8 @@ def sent(server: Served, command: str, folder: Path) -> httpx.Response:
         elif word != "-s":
             address = word
     assert address.startswith(ADDRESS), command
-    return server.http.post(server.url + address.removeprefix(ADDRESS), headers=headers, content=body)
+    with httpx.Client(timeout=PATIENCE, trust_env=False) as http:
+        return http.post(server.url + address.removeprefix(ADDRESS), headers=headers, content=body)
 
 
 def within(shown: Any, answer: Any) -> bool:
@@ -66,7 +69,7 @@ def within(shown: Any, answer: Any) -> bool:
 
 def test_the_loop_runs(server: Served) -> None:
     server.create(stop={"trials": 4})
-    code = block("python").replace(ADDRESS, server.url)
+    code = block("python").replace(ADDRESS, server.url).replace("?token=...", f"?token={TOKEN}")
     assert server.url in code
     names: dict[str, Any] = {"measure": hill}
     exec(code, names)
@@ -78,7 +81,7 @@ def test_the_client_of_the_page_on_pages_runs(server: Served) -> None:
     text = (Path(__file__).parents[1] / "docs" / "page.md").read_text()
     [code] = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {}
-    exec(code.replace(ADDRESS, server.url), names)
+    exec(code.replace(f"{ADDRESS}/?token=...", f"{server.url}/?token={TOKEN}"), names)
     assert [trial.value for trial in names["study"].records] == [9.2]
 
 

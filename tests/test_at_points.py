@@ -1,6 +1,4 @@
-"""Moments at the points of actions with hand-written derivatives, against autograd through the kernels; and searches
-that save evaluations of them.
-"""
+"""Searches that save evaluations of moments at the points of actions."""
 
 from typing import Any
 
@@ -10,12 +8,9 @@ from torch import Tensor
 
 from hentropy import Decision, KGuesses, TopK
 from hentropy.core.action_search import ContinuousSearch, descend, prepare_search
-from hentropy.core.action_search.continuous import _choosing
-from hentropy.core.action_search.rivals import replacements
 from hentropy.core.beliefs import Fantasy, Gaussian, Moments, Needs, value_draws
-from hentropy.core.beliefs.terms import Basis
 from hentropy.core.clock import Clock
-from support.beliefs import composed, designs, gaussian
+from support.beliefs import designs, gaussian
 from support.decisions import SPACE
 
 pytestmark = pytest.mark.numerics
@@ -38,62 +33,6 @@ def close(found: list[Tensor], expected: list[Tensor]) -> None:
         torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-8 * float(other.abs().max()))
 
 
-def values_and_slopes(belief: Gaussian, x: Tensor, a: Tensor, needs: Needs, moving: bool) -> list[Tensor]:
-    """Moments now and after four outcomes, and the derivatives of a weighted sum of them in the points and in x."""
-    points, designs = a.clone().requires_grad_(), x.clone().requires_grad_(moving)
-    fantasy = belief.look_ahead(designs).fantasy(belief.nodes(4, x.shape[-2]))
-    found = parts(fantasy.moments(points, needs), belief.moments(points, needs))
-    total = sum((part * draw(*part.shape, seed=7)).sum() for part in found)
-    assert isinstance(total, Tensor)
-    slopes = torch.autograd.grad(total, (points, designs) if moving else (points,))
-    return [*(part.detach() for part in found), *slopes]
-
-
-@pytest.mark.parametrize("q", [1, 2])
-@pytest.mark.parametrize("needs", list(Needs))
-@pytest.mark.parametrize("shape", [EACH_OWN, SHARED])
-@pytest.mark.parametrize("moving", [False, True])
-@pytest.mark.parametrize(
-    "belief",
-    [gaussian(H), gaussian(H, covariance=composed(H, 2)), gaussian(1)],
-    ids=["mixture", "mixture with terms", "one"],
-)
-def test_they_are_those_of_autograd(
-    monkeypatch: pytest.MonkeyPatch, q: int, needs: Needs, shape: tuple[int, ...], moving: bool, belief: Gaussian
-) -> None:
-    x, a = designs(2, q, seed=1), designs(*shape, seed=2)
-    assert belief.at_points is not None
-    fast = values_and_slopes(belief, x, a, needs, moving)
-    monkeypatch.setattr(Gaussian, "at_points", None)
-    close(fast, values_and_slopes(belief, x, a, needs, moving))
-
-
-@pytest.mark.parametrize("needs", list(Needs))
-def test_outcomes_that_are_known_move_nothing(monkeypatch: pytest.MonkeyPatch, needs: Needs) -> None:
-    belief, a = gaussian(H, noise=0.0, future_noise=0.0), designs(*EACH_OWN, seed=2)
-    x = torch.stack([belief.X[:2], designs(2, seed=5)])
-    assert belief.look_ahead(x).blind[:, 0].all()
-    fast = values_and_slopes(belief, x, a, needs, moving=False)
-    monkeypatch.setattr(Gaussian, "at_points", None)
-    close(fast, values_and_slopes(belief, x, a, needs, moving=False))
-
-
-@pytest.mark.parametrize("needs", list(Needs))
-@pytest.mark.parametrize("belief", [gaussian(H), gaussian(1)], ids=["mixture", "one"])
-def test_moments_of_a_few_designs_at_a_time_are_those_of_all(
-    monkeypatch: pytest.MonkeyPatch, needs: Needs, belief: Gaussian
-) -> None:
-    points, fantasy = designs(5, 3, seed=2), belief.look_ahead(designs(7, 1, seed=1)).fantasy(belief.nodes(4, 1))
-    whole = fantasy.shared_moments(points, needs)
-    averaged = needs is Needs.MEAN and belief.components > 1
-    monkeypatch.setattr("hentropy.core.beliefs.gaussian.CHUNK", 3 * 4 * belief.components * 15)
-    chunks = list(fantasy.shared_in_chunks(points, needs))
-    assert [len(part.values) for part, _ in chunks] == ([7] if averaged else [3, 3, 1])
-    torch.testing.assert_close(torch.cat([part.values for part, _ in chunks]), fantasy.values)
-    found = [parts(moments) for _, moments in chunks]
-    close([torch.cat(each, 1) for each in zip(*found, strict=True)], parts(whole))
-
-
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.parametrize("belief", [gaussian(H), gaussian(1)], ids=["mixture", "one"])
 def test_the_mean_after_the_average_outcome_is_the_average_mean(q: int, belief: Gaussian) -> None:
@@ -105,17 +44,6 @@ def test_the_mean_after_the_average_outcome_is_the_average_mean(q: int, belief: 
     torch.testing.assert_close(more.expect_vector(more.mean)[:, -1], average, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize(("q", "outcomes"), [(1, 1), (2, 1), (2, 3)])
-def test_swapped_members_are_chosen_by_a_product(q: int, outcomes: int) -> None:
-    moved = replacements(3, torch.device("cpu"))
-    old, new = draw(4, 3, outcomes, seed=1), draw(4, q, outcomes, seed=2)
-    found = torch.cat([old, new], 1).flatten(1) @ _choosing(moved, q, outcomes)
-    expected = torch.stack(
-        [torch.where(which.unsqueeze(-1), new[:, i : i + 1], old) for i in range(q) for which in moved], 1
-    )
-    torch.testing.assert_close(found.reshape(expected.shape), expected)
-
-
 def test_a_step_that_raises_the_loss_is_taken_back() -> None:
     """Descent whose first step is ten times the way to the minimum still comes close to it."""
     start, aim = draw(8, 4, seed=1), draw(8, 4, seed=2)
@@ -123,27 +51,6 @@ def test_a_step_that_raises_the_loss_is_taken_back() -> None:
     u, loss = descend(lambda u: (u - aim).square().sum(-1), start, 7, Clock(), back=True)
     assert (loss < 0.5 * (start - aim).square().sum(-1)).all()
     torch.testing.assert_close(loss, (u - aim).square().sum(-1))
-
-
-def test_features_of_a_point_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    belief, a = gaussian(H, covariance=composed(H, 2)), designs(4, 3, seed=3).requires_grad_()
-    fantasy = belief.look_ahead(designs(1, 1, seed=4)).fantasy(belief.nodes(4, 1))
-    belief.moments(a, Needs.JOINT)  # what is prepared once
-    counted: list[int] = []
-    features = Basis.features
-
-    def count(self: Basis, x: Tensor) -> Tensor:
-        counted.append(x.numel() // self.d)
-        return features(self, x)
-
-    monkeypatch.setattr(Basis, "features", count)
-    for needs in (Needs.VARIANCE, Needs.JOINT):
-        belief.moments(a, needs).mean.sum().backward()
-        assert counted == [12]
-        counted.clear()
-        fantasy.moments(a.unsqueeze(0), needs).mean.sum().backward()
-        assert sorted(counted) == [1, 12]  # those of the design, and of the points
-        counted.clear()
 
 
 def prepared(decision: Decision) -> tuple[ContinuousSearch, Gaussian]:

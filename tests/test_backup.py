@@ -1,9 +1,11 @@
 """Backups: all that is in a store, as it was at one moment, and back again."""
 
+import os
 import re
 import shlex
 import sqlite3
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -250,3 +252,37 @@ def test_for_postgresql_the_command_is_told_and_does_it(postgres_url: str, folde
         [server / "pg_restore", "--list", folder / "lab.dump"], check=True, capture_output=True, text=True, env=env
     )
     assert "hentropy_trials" in listed.stdout
+
+
+BACKUP_PAGE = Path(__file__).parents[1] / "docs" / "howto" / "backup.md"
+
+
+def scheduled(text: str) -> list[str]:
+    """The commands of the documentation for cron and for systemd, as these hand them to a shell."""
+    [cron] = re.findall(r"^\d+ \d+ \* \* \* (.+)$", text, re.MULTILINE)
+    [service] = re.findall(r"^ExecStart=/bin/sh -c '(.+)'$", text, re.MULTILINE)
+    return [cron.replace("\\%", "%"), 'cd "$HOME/lab" && ' + service.replace("$$", "$").replace("%%", "%")]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_documented_schedule_makes_backups_that_restore(number: int, folder: Path) -> None:
+    command = scheduled(BACKUP_PAGE.read_text())[number]
+    lab = folder / "lab"
+    lab.mkdir()
+    store, study = filled(lab / "hentropy.db")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    own = {**os.environ, "HOME": str(folder), "PATH": path, "LC_ALL": "C"}
+    for count in (3, 4):  # a week later, in place of the first; while the store is open
+        subprocess.run(["sh", "-c", command], env=own, cwd="/", check=True, capture_output=True)
+        [backup] = (lab / "backups").iterdir()
+        assert re.fullmatch(r"[A-Z][a-z]{2}\.db", backup.name)
+        assert numbers(backup) == list(range(count))
+        add(store, study, count)
+    store.close()
+    (lab / "hentropy.db").write_text("damaged")
+    said = subprocess.run(["sh", "-c", command], env=own, cwd="/", check=False, capture_output=True, text=True)
+    assert said.returncode == 1
+    assert "hentropy.db" in said.stderr
+    assert numbers(backup) == list(range(4))  # what was there stays
+    done("backup", str(backup), str(lab / "hentropy.db"), "--force")
+    assert numbers(lab / "hentropy.db") == list(range(4))

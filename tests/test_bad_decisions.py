@@ -12,7 +12,7 @@ import hentropy as he
 from support.beliefs import designs, gaussian, tensor
 from support.decisions import POOL, SPACE, BothSides
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 X = designs(2, seed=1)
 NAN = math.nan

@@ -31,6 +31,7 @@ from hentropy.core.beliefs.kernels import Stationary
 from hentropy.core.gain import Appraisal, Effort
 from hentropy.core.solvers import Solver
 from hentropy.studies.testing import check_belief
+from support.tiers import nightly
 from support.waiting import PATIENCE
 
 BOX = he.Space.box([-3.0, 100.0], [-2.0, 180.0])
@@ -60,6 +61,7 @@ class TestAsBotorch:
 
     NOISES = (None, 0.0, 0.3, torch.linspace(0.05, 0.4, 9, dtype=torch.float64))
 
+    @pytest.mark.covering
     @pytest.mark.parametrize("space", [BOX, MIXED, None], ids=["box", "log and integer", "no space"])
     @pytest.mark.parametrize("noise", NOISES, ids=["fitted", "none", "one", "each"])
     @pytest.mark.parametrize("profile", ["matern52", "squared_exponential"])
@@ -197,6 +199,7 @@ class TestPaperOneShot:
         quick, slow = (loss(levels)(memberships, values) for loss in (MembershipLoss, DecisionLoss))
         assert torch.allclose(quick, slow, rtol=1e-12)
 
+    @pytest.mark.covering
     @pytest.mark.parametrize(
         "decision",
         [he.TopK(2, weight=1.0, cap=9.0), he.Sequence([3.0, 5.0], link=0.01), he.MinMax(), LEVELS],
@@ -226,7 +229,7 @@ class TestPaperOneShot:
         assert float(min(reached)) == 0.0  # it has come to the edge
         assert float(max(reached)) == 1.0
 
-    @pytest.mark.parametrize("decision", [he.TopK(2, weight=1.0, cap=9.0), LEVELS], ids=["top k", "levels"])
+    @pytest.mark.parametrize("decision", [he.TopK(2, weight=1.0, cap=9.0), nightly(LEVELS)], ids=["top k", "levels"])
     def test_it_finds_much_of_the_gain(self, decision: he.Decision) -> None:
         belief = fitted()
         solver = baselines.PaperOneShot(restarts=24, steps=60, outcomes=8, samples=4)
@@ -300,6 +303,7 @@ RULES: dict[str, tuple[Solver, Callable[[Belief, Tensor], Tensor]]] = {
 class TestPointwise:
     """Rules that judge one design at a time."""
 
+    @pytest.mark.covering
     @pytest.mark.parametrize("kind", ["map", "mixture"])
     @pytest.mark.parametrize("name", RULES)
     def test_no_random_design_is_better(self, name: str, kind: str) -> None:
@@ -450,6 +454,7 @@ class TestByGain:
         found = he.gain(decision, belief, torch.cat([chosen, rivals]), BOX, effort=effort, seed=3)
         return float(found.value[0]), float(found.value[1:].max()), float(found.std_error.max())
 
+    @pytest.mark.covering
     @pytest.mark.parametrize("largest", [True, False])
     @pytest.mark.parametrize(
         ("rule", "kind"),
@@ -646,6 +651,7 @@ class TestAll:
         assert first.complete
         MIXED.check(first.x)
 
+    @pytest.mark.covering
     @pytest.mark.parametrize("space", [BOX, MIXED, he.Pool(BOX.sample(14, seed=2))], ids=["box", "mixed", "list"])
     @pytest.mark.parametrize("name", ROWS)
     def test_in_a_study(self, name: str, space: he.Space | he.Pool) -> None:

@@ -22,7 +22,7 @@ from hentropy.core.decisions.boxes import (
 )
 from support.beliefs import tensor
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 INF = torch.inf
 MEAN = tensor([0.4, -0.3])
 BOXES = {
@@ -153,7 +153,7 @@ def test_values_that_are_independent_are_looked_at_apart(groups: list[list[int]]
     bounds = low[limited].expand(3, -1), high[limited].expand(3, -1)
     found = one_within(mean, cov, limited, *bounds, 0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boxes, "NODES", 4096)
+        patch.setattr(boxes, "BOX_NODES", 4096)
         together = _one_within(mean, cov, limited, *bounds, 0)
     for apart, whole in zip(found, together, strict=True):
         assert_close(apart, whole, atol=0.002, rtol=0.01)

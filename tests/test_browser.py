@@ -26,6 +26,7 @@ from hentropy.views.server.settings import Settings
 from support.browser import Browser, browser, programs
 from support.missing import missing
 from support.serving import served
+from support.tiers import nightly
 from support.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -423,7 +424,7 @@ def test_a_server_that_is_away_is_said_and_waited_for(lab: Lab, tmp_path: Path) 
         page.click("#tell-0")
         page.shows("#said", "The server is unreachable. What you typed is still here.")
         assert page.attribute("#o0-0", "value") == "4.5"
-        command = [sys.executable, "-m", "hentropy", "serve", "--store", url, "--port", port]
+        command = [sys.executable, "-m", "hentropy", "serve", "--store", url, "--port", port, "--no-token"]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as anew:
             try:
                 page.find("#live[data-state=live]")
@@ -470,6 +471,7 @@ def test_the_download_has_all_trials(lab: Lab) -> None:
 DOC = Path(__file__).parents[1] / "docs" / "page.md"
 
 
+@pytest.mark.nightly
 def test_a_newcomer_follows_the_documentation_to_a_verdict(chromium: Browser, tmp_path: Path) -> None:
     text = DOC.read_text().replace("\\\n", "")
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
@@ -485,7 +487,9 @@ def test_a_newcomer_follows_the_documentation_to_a_verdict(chromium: Browser, tm
             said = server.stdout.readline()
             assert said.startswith("Serving hentropy.db at http://127.0.0.1:")
             page = chromium
-            page.open(said.split()[-1])
+            link = server.stdout.readline()
+            assert link.startswith("Open http://127.0.0.1:")
+            page.open(link.split()[-1])
             page.driver.find_element("link text", "bread").click()
             page.find("#live[data-state=live]")
             for number in (0, 1):
@@ -583,7 +587,7 @@ def test_a_laboratory_needs_no_terminal(chromium: Browser, tmp_path: Path) -> No
         assert [error for error in page.errors() if "422" not in error] == []  # the mistake above
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (400, "dark"), (1280, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1280, "dark"), nightly(400, "dark")])
 def test_the_form_of_a_new_study_fits_the_window(lab: Lab, width: int, scheme: str) -> None:
     page = lab.browser
     page.open(f"{lab.address}/new")

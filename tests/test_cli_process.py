@@ -16,6 +16,7 @@ import torch
 
 import hentropy as he
 from support.commands import STUDY, done, function, hentropy, lab
+from support.tiers import nightly
 from support.waiting import PATIENCE, until
 
 SOURCE = Path(he.__file__).parents[1]
@@ -46,7 +47,7 @@ def started(*arguments: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-@pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, 1), (signal.SIGTERM, 2)])
+@pytest.mark.parametrize(("number", "workers"), [nightly(signal.SIGINT, 1), (signal.SIGTERM, 2)])
 def test_a_run_that_is_stopped_goes_on_as_if_it_had_not(
     number: signal.Signals, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,17 +239,19 @@ def test_one_who_waits_to_ask_is_told_for_whom(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("command", ["run", "worker"])
-def test_a_result_that_is_dropped_is_said_with_its_value(
+def test_a_result_that_comes_late_is_kept_and_said(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody tells the trial while it is evaluated."""
     monkeypatch.chdir(tmp_path)
     body = "import hentropy\n    hentropy.load_study('lab', 'hentropy.db').tell(0, 7.0)\n    return 0.12345678"
-    lab(tmp_path, function(tmp_path, f"dropped_{command}", body), STUDY.replace("trials = 4", "trials = 1"))
+    lab(tmp_path, function(tmp_path, f"late_{command}", body), STUDY.replace("trials = 4", "trials = 1"))
     said = hentropy(command, "lab.toml")
     assert said.code == 0
     assert "trial 0 is no longer this worker's, but complete" in said.err
-    assert "dropped: 0.12345678" in said.err
+    assert "kept as trial 1, a second measurement: 0.12345678" in said.err
+    trials = json.loads(done("show", "lab.toml", "--json"))["trials"]
+    assert [trial["measurements"]["value"]["value"] for trial in trials] == [7.0, 0.12345678]
 
 
 def test_other_commands_and_the_servers_processes_do_not_import_what_draws_files() -> None:

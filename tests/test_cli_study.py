@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from contextlib import redirect_stdout
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ LARGE = ("torch", "gpytorch", "botorch", "scipy", "pandas", "matplotlib", "fasta
 IMPORTED = """
 import json, sys
 from contextlib import redirect_stdout
+from datetime import datetime
 from hentropy.views.cli.app import main
 found = {}
 for asked in json.load(sys.stdin):
@@ -100,6 +102,7 @@ def test_several_trials_fail_or_are_withdrawn_at_once(folder: Path) -> None:
     assert notes == [failed, withdrawn, failed, withdrawn, *[("failed", "no reason given")] * 2]
 
 
+@pytest.mark.smoke
 def test_a_study_by_hand(folder: Path) -> None:
     lab(folder)
     [asked] = json.loads(done("ask", "lab.toml", "--json"))
@@ -220,6 +223,7 @@ def test_asking_ends_with_the_rules_of_the_study(folder: Path) -> None:
     assert [t["number"] for t in json.loads(done("ask", "lab.toml", "--json", "--anyway"))] == [4]
 
 
+@pytest.mark.smoke
 def test_a_run_to_the_end_and_once_more(folder: Path) -> None:
     lab(folder, function(folder, "ran_to_the_end"))
     first = done("run", "lab.toml")
@@ -243,6 +247,18 @@ def test_json_lines_are_only_json(folder: Path) -> None:
     said = hentropy("run", "lab.toml", "--json-lines")
     lines = [json.loads(line) for line in said.out.splitlines()]
     assert [line.get("number") for line in lines] == [0, 1, 2, 3, None]
+    assert lines[-1]["stopped"] == "the budget of 4 trials is used up"
+    assert said.err.count("hello") == 4
+
+
+def test_a_worker_prints_dated_json_lines(folder: Path) -> None:
+    lab(folder, function(folder, "talkative_too", "print('hello')\n    return x"))
+    said = hentropy("worker", "lab.toml", "--json-lines")
+    lines = [json.loads(line) for line in said.out.splitlines()]
+    assert [line["event"] for line in lines] == ["begin", *["trial"] * 4, "end"]
+    assert [line["number"] for line in lines[1:-1]] == [0, 1, 2, 3]
+    times = [datetime.fromisoformat(line["at"]) for line in lines]
+    assert times == sorted(times)
     assert lines[-1]["stopped"] == "the budget of 4 trials is used up"
     assert said.err.count("hello") == 4
 
@@ -323,6 +339,7 @@ def test_check_says_what_a_study_will_do_and_makes_nothing(folder: Path) -> None
     assert "with 1 trial, and resumes" in done("check", "lab.toml")
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("change", "said"),
     [

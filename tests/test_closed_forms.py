@@ -208,6 +208,7 @@ def test_gradient_of_expected_rise() -> None:
     assert torch.autograd.gradcheck(expected_rise, (m, s), eps=1e-7, atol=1e-6)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("gamma", [-2.0, -0.5, 0.0, 0.7, 2.0, 5.0])
 @pytest.mark.parametrize("rho", [0.05, 0.3, 0.7, 0.95, 0.99, 0.999, 0.99999])
 def test_information_about_the_maximum_is_the_integral(gamma: float, rho: float) -> None:

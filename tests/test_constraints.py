@@ -13,6 +13,7 @@ import hentropy as he
 from hentropy.core.spaces import Choice, Fractions, Integer, Levels, Pool, Real, Space
 from hentropy.errors import InputError
 from support.beliefs import tensor
+from support.tiers import nightly
 from test_mixed_spaces import DECISIONS, everywhere, shares_of_the_best
 
 BOILING = {"THF": 66.0, "water": 100.0, "toluene": 111.0}
@@ -157,6 +158,7 @@ def believed_in(where: str) -> he.Gaussian:
     return believed(SPACES[where])
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(("where", "q"), [("solvents", 1), ("solvents", 3), ("disc", 1), ("steps", 1), ("parts", 2)])
 @pytest.mark.parametrize("name", ["maximize", "top_k", "k_guesses", "best_observed", "estimate"])
 def test_proposals_and_decisions_satisfy_the_conditions(name: str, where: str, q: int) -> None:
@@ -183,7 +185,7 @@ def test_a_proposal_is_as_good_as_the_best_feasible_design() -> None:
     assert today.value <= -float(belief.moments(grid, he.Needs.MEAN).mean.max()) + 1e-6
 
 
-@pytest.mark.parametrize("decision", [he.TopK(2, scaled=True), he.KGuesses(2)], ids=repr)
+@pytest.mark.parametrize("decision", [he.TopK(2, scaled=True), nightly(he.KGuesses(2))], ids=repr)
 def test_several_designs_are_as_good_as_the_best_feasible_ones(decision: he.Decision) -> None:
     space = SPACES["solvents"]
     belief = believed(space)

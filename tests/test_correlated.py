@@ -12,7 +12,6 @@ from hentropy.core.spaces import Space
 from hentropy.studies.testing import check_belief
 from support.beliefs import LOW, NAMES, RHO, WIDTH, correlated, dense_outcomes, designs, price, tensor, two_outcomes
 
-pytestmark = pytest.mark.core
 SPACE = Space.box(LOW.tolist(), (LOW + WIDTH).tolist())
 POINTS = designs(3, seed=21)
 KINDS = pytest.mark.parametrize("H", [1, 3], ids=["gp", "mixture"])
@@ -220,7 +219,6 @@ def test_a_computed_outcome_needs_no_column_where_some_outcomes_are_measured() -
     assert_close(found, expected.moments(POINTS, Needs.MEAN).mean)
 
 
-@pytest.mark.thorough
 def test_the_assay_with_the_greatest_gain_per_cost_is_proposed() -> None:
     belief, pool = correlated(1), he.Pool(ROWS)
     whole, gains = Several((belief,)), {}

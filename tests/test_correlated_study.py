@@ -26,7 +26,7 @@ def study(decision: he.Decision) -> he.Study:
     return begun
 
 
-@pytest.mark.core
+@pytest.mark.smoke
 def test_a_study_of_correlated_outcomes_is_asked_and_told() -> None:
     begun = study(he.Maximize("yield", ["impurity <= 3", "price <= 1.5"]))
     belief = begun.belief

@@ -13,7 +13,7 @@ from hentropy.views.text.earlier_data import earlier_data
 from hentropy.views.text.trial_files import csv_text, exported_in, guarded, unguarded
 from support.studies import measured
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 SPACE = he.Space(x=he.Real(0, 1))
 OUTCOMES = Outcomes.of(None, SPACE)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
@@ -21,6 +22,7 @@ from support.waiting import PATIENCE
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.nightly
 def test_the_demo_prints_its_tables_and_draws_its_picture(tmp_path: Path) -> None:
     command = [sys.executable, "examples/demo.py", "--experiments", "12", "--out", str(tmp_path / "new folder")]
     environment = {"PYTHONPATH": str(ROOT / "src"), "COLUMNS": "80", "OMP_NUM_THREADS": "1"}

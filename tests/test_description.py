@@ -22,7 +22,7 @@ from hentropy.studies.definition import (
 )
 from support.words import SMALL, with_changes, written
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 FULL = """
 version = 1

@@ -10,7 +10,7 @@ import hentropy as he
 from hentropy.studies.definition import read
 from support.words import with_changes, written
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 
 @pytest.mark.parametrize(

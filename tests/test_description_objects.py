@@ -28,7 +28,7 @@ from hentropy.studies.stopping import Standing, StoppingRule
 from support.decisions import POOL, ROWS, SEVERAL_ROWS, SPACE
 from support.words import with_changes, written
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 TABLE = ROWS | {f"several {name}": row for name, row in SEVERAL_ROWS.items()}
 LIBRARY = sorted(name for name in TABLE if "own" not in name)
@@ -283,7 +283,7 @@ def test_classes_beside_the_study_file(words: dict[str, Any], said: str | None, 
     if said is None:
         assert repr(decision_of(d, True, folder)) == "Pair(weight=2.0, kind=[1, {'a': None}])"
         assert imported("mine:measure", folder)(3) == 3
-        assert sys.path.count(str(folder)) == 1
+        assert str(folder) not in sys.path
         return
     with pytest.raises(he.InputError, match=said):
         decision_of(d, True, folder)
@@ -293,6 +293,4 @@ def test_two_folders_with_the_same_module(folder: Path) -> None:
     for name, value in (("one", 1), ("two", 2)):
         (folder / name).mkdir()
         (folder / name / "twin.py").write_text(f"VALUE = {value}")
-    assert imported("twin:VALUE", folder / "one") == 1
-    with pytest.raises(he.InputError, match="another module twin is loaded already"):
-        imported("twin:VALUE", folder / "two")
+    assert [imported("twin:VALUE", folder / name) for name in ("one", "two", "one")] == [1, 2, 1]

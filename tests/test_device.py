@@ -9,8 +9,6 @@ from hentropy.core.beliefs import Gaussian
 from hentropy.core.models import many
 from support.elsewhere import ELSEWHERE, Elsewhere
 
-pytestmark = pytest.mark.core
-
 SPACE = he.Space(x=he.Real(0, 1), y=he.Real(-1, 2))
 
 

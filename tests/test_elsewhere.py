@@ -11,6 +11,7 @@ import hentropy as he
 from hentropy.core.action_search.base import loss_now
 from hentropy.core.beliefs import value_draws
 from hentropy.core.gain import gain
+from support.tiers import nightly
 
 SPACE = he.Space(x=he.Real(0, 1))
 DRIFT = torch.tensor([[-0.05], [0.0], [0.05]], dtype=torch.float64)
@@ -66,7 +67,9 @@ def nested(decision: he.Decision, belief: he.Gaussian, x: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    ("name", "seed"), [*(("worst", seed) for seed in range(8)), ("cvar", 1), ("cvar", 7), ("box", 1), ("box", 5)]
+    ("name", "seed"),
+    [("worst", 0), ("cvar", 7), ("box", 1)]
+    + [nightly(*case) for case in (*(("worst", seed) for seed in range(1, 8)), ("cvar", 1), ("box", 5))],
 )
 def test_gains_are_those_of_nested_monte_carlo(name: str, seed: int) -> None:
     decision, belief = DECISIONS[name](), known(seed)

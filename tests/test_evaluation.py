@@ -9,11 +9,12 @@ from hentropy.core.spaces.evaluation import Categories, ParameterColumn, Tables,
 from hentropy.core.spaces.expressions import parse
 from hentropy.errors import InputError
 from support.expressions import KINDS, TABLES, at, by_python, designs, plain, written
+from support.tiers import nightly
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 
-@pytest.mark.parametrize("seed", range(400))
+@pytest.mark.parametrize("seed", [*range(100), *map(nightly, range(100, 400))])
 def test_values_are_those_of_python(seed: int) -> None:
     text, condition = written(seed)
     expression = parse(text)
@@ -43,7 +44,7 @@ def test_python_gives_values_to_compare_with() -> None:
     assert compared > 0.6 * 58 * 24
 
 
-@pytest.mark.parametrize("seed", range(1, 600, 2))
+@pytest.mark.parametrize("seed", [*range(1, 200, 2), *map(nightly, range(201, 600, 2))])
 def test_the_violation_is_zero_where_a_condition_holds(seed: int) -> None:
     expression = parse(written(seed)[0])
     columns = dict(designs(24, seed))

@@ -28,6 +28,7 @@ from hentropy.studies.storage.urls import open_database
 from hentropy.views.cli.app import COMMANDS, main
 from hentropy.views.plots import PICTURES
 from support.commands import done
+from support.tiers import nightly
 from support.waiting import PATIENCE, until
 
 ROOT = Path(__file__).parents[1]
@@ -170,6 +171,7 @@ def states(trials: list[dict[str, Any]]) -> dict[str, int]:
     return {state: found.count(state) for state in dict.fromkeys(found)}
 
 
+@pytest.mark.nightly
 def test_wet_lab_goes_through_its_week(tmp_path: Path, programs: Path) -> None:
     folder = copied("wet_lab", tmp_path)
     said = run(folder, "sh week.sh", programs)
@@ -201,6 +203,7 @@ def test_command_measures_again_what_did_not_work(tmp_path: Path, programs: Path
     assert abs(best["length"] - 12) <= 2
 
 
+@pytest.mark.nightly
 def test_own_decision_prefers_the_broad_peak(tmp_path: Path, programs: Path) -> None:
     folder = copied("own_decision", tmp_path)
     said = run(folder, shell("run study.toml"))
@@ -248,6 +251,7 @@ def simulate(**params):
 """The experiment of a team in which all three are at work before the first of them has ended."""
 
 
+@pytest.mark.nightly
 def test_team_shares_a_study_by_dask_and_plain_workers(tmp_path: Path, postgres_url: str, programs: Path) -> None:
     folder = copied("team", tmp_path)
     file = folder / "study.toml"
@@ -363,7 +367,7 @@ def killed(command: str, how: str, folder: Path, lines: int, ended: int) -> str:
 
 
 @pytest.mark.parametrize(
-    "page", ["start", "tutorials/laboratory-week", "tutorials/cluster", "howto/csv", "howto/backup"]
+    "page", ["start", "howto/backup", *map(nightly, ("tutorials/laboratory-week", "tutorials/cluster", "howto/csv"))]
 )
 def test_the_consoles_of_a_page_are_true(page: str, tmp_path: Path, programs: Path) -> None:
     assert follow((ROOT / "docs" / f"{page}.md").read_text(), tmp_path, programs) > 1
@@ -393,6 +397,7 @@ def test_the_part_of_a_study_file_in_a_guide_can_be_used(page: str, tmp_path: Pa
     assert (study.ask().expected_cost is None) == ("cost" not in tomllib.loads(part))
 
 
+@pytest.mark.nightly
 def test_the_consoles_of_the_page_on_pictures_are_true(tmp_path: Path, programs: Path) -> None:
     words = 'version = 1\nname = "lab"\nfirst = 4\nspace.x = {type = "real", low = -1, high = 3}\n'
     model = 'decision.name = "maximize"\nmodel.hyperparameters = "map"\n'
@@ -406,6 +411,7 @@ def test_the_consoles_of_the_page_on_pictures_are_true(tmp_path: Path, programs:
     assert {path.name for path in (tmp_path / "pictures").iterdir()} == {"known.svg", "why.svg"}
 
 
+@pytest.mark.nightly
 def test_the_page_on_designs_is_true(tmp_path: Path, programs: Path) -> None:
     text = DESIGNS.read_text()
     assert follow(text, tmp_path, programs) > 5
@@ -419,6 +425,7 @@ def test_the_page_on_designs_is_true(tmp_path: Path, programs: Path) -> None:
     )
 
 
+@pytest.mark.nightly
 def test_the_pages_on_studies_are_true(tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(follow(page.read_text(), tmp_path, programs) for page in STUDIES) > 20
     monkeypatch.chdir(tmp_path)
@@ -473,6 +480,7 @@ def test_every_example_says_what_it_is(name: str) -> None:
         assert (EXAMPLES / name / link).is_file(), link
 
 
+@pytest.mark.nightly
 def test_plates_of_a_reaction(tmp_path: Path, programs: Path) -> None:
     folder = copied("suzuki", tmp_path)
     said = run(folder, "PLATES=3 sh plates.sh", programs)

@@ -24,6 +24,7 @@ from hentropy.studies.execution import (
     PythonObjective,
 )
 from hentropy.studies.execution.cluster import Dask
+from support.tiers import nightly
 from support.waiting import LATE, PATIENCE, until
 
 LAB = """
@@ -128,6 +129,15 @@ def _processes() -> Iterator[str]:
                 yield f"{process.cwd()} {' '.join(process.cmdline())}"
         except psutil.Error:
             continue
+
+
+def test_with_a_timeout_of_zero_nothing_begins(lab: Lab, tmp_path: Path) -> None:
+    with Local(lab("note")) as executor:
+        executor.submit(0, {"x": 1.0})
+        assert executor.wait(0) == []
+        assert executor.pending == {0}
+        assert not (tmp_path / "order").exists()
+        assert [number for number, _ in executor.wait(1)] == [0]
 
 
 def test_values_and_failures(make: Make, lab: Lab, tmp_path: Path) -> None:
@@ -352,7 +362,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("kind", ["local", "processes", "dask"])
+@pytest.mark.parametrize("kind", ["local", nightly("processes"), "dask"])
 def test_an_interrupt_ends_all(kind: str, lab: Lab, tmp_path: Path) -> None:
     """Ctrl-C in a terminal reaches all processes in the foreground; the program ends, and leaves none behind."""
     lab("slow")

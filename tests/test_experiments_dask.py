@@ -162,6 +162,7 @@ def test_an_interrupt_leaves_the_cluster_of_others_and_ends_what_we_began_there(
     until(lambda: not at_work(cluster))
 
 
+@pytest.mark.nightly
 def test_reproduce_on_our_own_cluster_stopped_and_ended_on_that_of_others(
     cluster: LocalCluster, ledger: Ledger, tmp_path: Path
 ) -> None:
@@ -208,6 +209,7 @@ def test_clusters_that_cannot_work_are_told_in_a_sentence(ledger: Ledger) -> Non
     assert not list(ledger.folder.rglob("*.jsonl"))
 
 
+@pytest.mark.nightly
 def test_a_run_that_is_begun_anew_by_the_cluster_is_not_mixed_with_what_is_recorded(
     two: LocalCluster, executor: Executor, ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +236,7 @@ def test_a_run_that_is_begun_anew_by_the_cluster_is_not_mixed_with_what_is_recor
         assert [each.steps for each in news if each.job == job and not each.ended] == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.nightly
 def test_a_run_goes_on_when_its_worker_is_killed_and_fails_when_the_next_is_too(
     two: LocalCluster, executor: Executor, ledger: Ledger, tmp_path: Path
 ) -> None:

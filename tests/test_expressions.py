@@ -13,7 +13,7 @@ from hentropy.core.spaces.linear_constraints import half_spaces
 from hentropy.errors import InputError
 from support.expressions import KINDS, TABLES, at, designs, written
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 
 @pytest.mark.parametrize("seed", range(400))
@@ -218,6 +218,7 @@ def deeper(frames: int, use: Callable[[], None]) -> None:
         use()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("way", NESTED)
 @pytest.mark.parametrize("levels", [20, 49, 99, 100, 101, 150, 400])
 def test_deep_nesting_is_refused_before_it_does_harm(way: str, levels: int) -> None:

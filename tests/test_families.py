@@ -132,6 +132,7 @@ def test_the_weights_are_stacked_and_follow_an_outcome_by_its_likelihood(belief:
     torch.testing.assert_close(belief.condition(x, y).weights, expected, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_belief_over_families_does_not_contradict_itself(belief: Gaussian) -> None:
     check_belief(belief, SPACE, tolerance=1e-5)
 

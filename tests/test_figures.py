@@ -27,6 +27,7 @@ from experiments.scores import best_labels
 from hentropy.bench.problems import problem
 from hentropy.core.beliefs import Needs
 from hentropy.core.gain import Effort
+from support.tiers import nightly
 
 HILLS, MAP, PATH, NIGHT = (
     "multihills-two-levels",
@@ -259,7 +260,7 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [name if name in ("figure-2", "figure-7") else nightly(name) for name in FILES])
 def test_every_figure_is_drawn(name: str, tmp_path: Path) -> None:
     before = dict(matplotlib.rcParams)
     made = filled(tmp_path, FIGURES[name].tasks, ["hentropy", "random"])

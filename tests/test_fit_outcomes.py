@@ -11,7 +11,7 @@ import hentropy as he
 from hentropy.core.beliefs import Gaussian, Several
 from hentropy.core.beliefs.kernels import Profile, Stationary
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 SPACE = he.Space(x=he.Real(0.0, 1.0), y=he.Real(0.0, 2.0))
 X = SPACE.sample(12, seed=1)
@@ -114,7 +114,7 @@ def test_what_cannot_be_fitted_is_named() -> None:
         he.fit_outcomes(X, table(), outcomes=("a", "a"))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_two_outcomes_from_data_to_proposal() -> None:
     belief = he.fit_outcomes(X, table((1, 5)), outcomes=NAMES, space=SPACE)
     decision = he.decision(

@@ -50,8 +50,8 @@ def saved_slowly(decision: Solved, fantasy: GaussianFantasy, action: Tensor) -> 
 @pytest.fixture(params=[2**18, 64])
 def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """All designs at once, and one design at a time."""
-    monkeypatch.setattr("hentropy.core.beliefs.gaussian.CHUNK", request.param)
-    monkeypatch.setattr(solved, "BLOCK", 256 if request.param > 64 else 7)
+    monkeypatch.setattr("hentropy.core.beliefs.gaussian.CACHED_NUMBERS", request.param)
+    monkeypatch.setattr(solved, "POINTS_PER_BLOCK", 256 if request.param > 64 else 7)
     return int(request.param)
 
 
@@ -132,23 +132,27 @@ def test_some_of_many_points_stand_for_all(name: str, monkeypatch: pytest.Monkey
         weights = None if decision.weights is None else decision.weights.repeat(100)
         made = LevelSets(decision.thresholds, many, decision.relation, None, decision.confidence, weights)  # type: ignore[arg-type]
     whole = prepare_search(made, belief, SPACE)
-    monkeypatch.setattr(solved, "BLOCK", 60)
-    monkeypatch.setattr(solved, "SEARCHED", 500)
+    monkeypatch.setattr(solved, "POINTS_PER_BLOCK", 60)
+    monkeypatch.setattr(solved, "SEARCHED_POINTS", 500)
     monkeypatch.setattr(solved, "SEARCHED_COMPONENTS", 500)
     some = prepare_search(made, belief, SPACE)
     assert isinstance(some, solved.SolvedSearch)
     assert 100 < sum(len(block.counts) for block in some.searched) <= 500
     stake = made.at_stake(belief.moments(many, Needs.VARIANCE))
-    at = torch.cat([block.decision.at_stake(block.points.now) * block.counts for block in some.searched])
+
+    def now(block: solved.Block) -> Moments:
+        return Moments(belief.weights, block.points.mean, block.points.var)
+
+    at = torch.cat([block.decision.at_stake(now(block)) * block.counts for block in some.searched])
     assert float(at.sum()) == pytest.approx(float(stake.sum()), rel=1e-5)
     x = designs(8, 1, seed=9)
     fantasy = looked(belief, x, outcomes=16)
-    monkeypatch.setattr(solved, "MANY", 1000)
+    monkeypatch.setattr(solved, "MANY_BLOCKS", 1000)
     full = whole.best_after(fantasy, x, steps=0).saved @ fantasy.weights
     # all blocks of the sample, and half of them; what is at stake tells less of gains where costs or weights differ
     more = 2.0 if name in ("conservative", "weighted") else 1.0
     for many_blocks, tolerance in ((1000, 0.1 * more), (2, 0.2 * more)):
-        monkeypatch.setattr(solved, "MANY", many_blocks)
+        monkeypatch.setattr(solved, "MANY_BLOCKS", many_blocks)
         part = some.best_after(fantasy, x, steps=0).saved @ fantasy.weights
         torch.testing.assert_close(part, full, rtol=tolerance, atol=0.02 * float(full.max()))
     close(some.best_after(fantasy, x, steps=1).saved, whole.best_after(fantasy, x, steps=1).saved)
@@ -180,7 +184,7 @@ def test_moments_at_fixed_points_are_those_of_a_pool(q: int, wrapped: bool) -> N
     close(found.variance, pool.variance.squeeze(-2))
     close(fixed.means(fantasy), pool.expect_vector(pool.mean).squeeze(-2))
     own = fantasy.moments(x.unsqueeze(1), Needs.MEAN)
-    torch.testing.assert_close(fantasy.own_means(), own.expect_vector(own.mean), rtol=1e-7, atol=1e-8)
+    torch.testing.assert_close(fantasy.own_means(x), own.expect_vector(own.mean), rtol=1e-7, atol=1e-8)
 
 
 class AnyLoss(BestObserved):

@@ -10,10 +10,12 @@ import gpytorch
 import numpy
 import pytest
 import torch
+from botorch.fit import fit_gpytorch_mll
 from botorch.models import ModelListGP, MultiTaskGP, SingleTaskGP, SingleTaskVariationalGP
 from botorch.models.deterministic import GenericDeterministicModel
 from botorch.models.map_saas import EnsembleMapSaasSingleTaskGP
 from botorch.models.model import Model
+from botorch.models.robust_relevance_pursuit_model import RobustRelevancePursuitSingleTaskGP
 from botorch.models.transforms import ChainedOutcomeTransform, Log, Normalize, Standardize
 from botorch.models.transforms.input import Round
 from gpytorch.kernels import (
@@ -29,7 +31,8 @@ from gpytorch.kernels import (
 )
 from torch import Tensor
 
-from hentropy.core.beliefs import Belief, Gaussian, Needs, Posterior, Samples, outcome_nodes
+from hentropy import Maximize, Real, Space, entropy
+from hentropy.core.beliefs import Belief, Gaussian, Needs, Posterior, Samples, Several, outcome_nodes
 from hentropy.core.models import from_botorch
 from hentropy.errors import InputError, ModelError
 
@@ -311,3 +314,71 @@ def test_what_cannot_be_a_belief_says_why() -> None:
         from_botorch(SingleTaskGP(X.expand(2, -1, -1), Y.expand(2, -1, -1), input_transform=Normalize(D)))
     with pytest.raises(InputError, match="noise_std"):
         from_botorch(build(), noise_std=-1.0)
+
+
+def two_outputs() -> SingleTaskGP:
+    X, Y = data()
+    Y = torch.cat([Y, -5.0 * Y + X[:, :1].square()], -1)
+    return SingleTaskGP(X, Y, input_transform=Normalize(D), outcome_transform=Standardize(2)).eval()
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["one_model", "list"])
+def test_models_with_several_outputs_are_beliefs_side_by_side(listed: bool) -> None:
+    Y = data()[1]
+    model: Any = two_outputs()
+    if listed:
+        model = ModelListGP(build(), build(MaternKernel(1.5))).eval()
+    belief = from_botorch(model, names=["yield", "impurity"])
+    assert belief.outcomes == ("yield", "impurity")
+    a = points(5)
+    with torch.no_grad():
+        posterior = model.posterior(a)
+    for i, name in enumerate(belief.outcomes):
+        mean, variance = belief.of(name).moments(a, Needs.VARIANCE).total()
+        torch.testing.assert_close(mean, posterior.mean[:, i], rtol=1e-7, atol=1e-7)
+        torch.testing.assert_close(variance, posterior.variance[:, i], rtol=1e-6, atol=1e-8)
+    space = Space(**{f"x{i}": Real(-1.0, 3.0) for i in range(D)})
+    limit = float(Y.mean()) if listed else 0.0
+    assert entropy(Maximize("yield", [f"impurity <= {limit}"]), belief, space).value < 0
+
+
+def test_outputs_are_named_once_each() -> None:
+    with pytest.raises(ModelError, match=r"SingleTaskGP has 2 outputs; name them, such as names="):
+        from_botorch(two_outputs())
+    with pytest.raises(InputError, match="has 2 outputs; give one for each"):
+        from_botorch(two_outputs(), names=["yield"])
+    with pytest.raises(InputError, match="two beliefs are about 'yield'"):
+        from_botorch(two_outputs(), names=["yield", "yield"])
+    assert from_botorch(build(), names=["yield"]).outcomes == ("yield",)
+
+
+def test_beliefs_that_do_not_belong_together_are_refused_at_once() -> None:
+    one, other = from_botorch(build(), names=["yield"]), from_botorch(build(), names=["impurity"])
+    assert isinstance(one, Gaussian)
+    assert isinstance(other, Gaussian)
+    with pytest.raises(InputError, match="the outcomes are 'yield', 'impurity'; asked for 'yield', 'purity'"):
+        Several((one, other), ("yield", "purity"))
+    X, Y = data()
+    flat = from_botorch(SingleTaskGP(X[:, :2], Y, input_transform=Normalize(2)), names=["impurity"])
+    with pytest.raises(InputError, match="designs of 'yield' have 3 coordinates, and those of 'impurity' have 2"):
+        Several((one, flat))  # type: ignore[arg-type]
+    samples = Samples(X, one.paths(2, 0), torch.ones(2).double(), 0.1, outcomes=("impurity",))
+    with pytest.raises(InputError, match="the belief about 'impurity' is a Samples"):
+        Several((one, samples))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("convex", [True, False])
+@pytest.mark.filterwarnings("ignore")  # those of BoTorch itself
+def test_a_model_with_outliers_is_the_same_belief(convex: bool) -> None:
+    X, Y = data(20)
+    Y[3] += 60.0
+    model = RobustRelevancePursuitSingleTaskGP(
+        X, Y, input_transform=Normalize(D), outcome_transform=Standardize(1), convex_parameterization=convex
+    )
+    mll = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
+    fit_gpytorch_mll(mll, numbers_of_outliers=[0, 1, 2])
+    belief = from_botorch(model)
+    assert isinstance(belief, Gaussian)
+    assert_same(belief, model.eval(), points(), tolerance=1e-6)
+    usual = model.likelihood.noise_covar.base_noise.noise.item() ** 0.5 * float(Y.std())
+    assert belief.noise_std == pytest.approx(usual), "an outlier says nothing of the next observation"

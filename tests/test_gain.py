@@ -37,8 +37,9 @@ from hentropy.core.beliefs import Frame
 from hentropy.core.decisions import Solved
 from support.beliefs import LOW, WIDTH, dense, designs, gaussian
 from support.decisions import PLACES, POOL, ROWS, SPACE
+from support.tiers import nightly
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 QUERIES = designs(3, seed=41)
 
@@ -84,6 +85,7 @@ NESTED: dict[str, Decision] = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", NESTED)
 @pytest.mark.parametrize("H", [1, 3], ids=["gp", "mixture"])
 @pytest.mark.parametrize("q", [1, 2])
@@ -176,7 +178,15 @@ def rescaled(belief: Gaussian, shift: Tensor, scale: Tensor) -> Gaussian:
 
 
 @pytest.mark.parametrize(
-    "name", ["maximize", "best_observed", "improve", "k_guesses_2", "top_k_no_distance", "estimate", "identify_max"]
+    "name",
+    [
+        "best_observed",
+        "improve",
+        "top_k_no_distance",
+        "estimate",
+        "identify_max",
+        *map(nightly, ("maximize", "k_guesses_2")),
+    ],
 )
 def test_units_of_designs_change_nothing(name: str) -> None:
     shift, scale = torch.tensor([7.0, -300.0]).double(), torch.tensor([40.0, 0.25]).double()
@@ -192,6 +202,7 @@ def test_units_of_designs_change_nothing(name: str) -> None:
     torch.testing.assert_close(found.value, expected.value, rtol=1e-5 if expected.exact else 3e-2, atol=1e-6)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     "name", [name for name in ROWS if name not in ("improve", "improve_below", "own_box", "k_guesses_3")]
 )

@@ -18,11 +18,10 @@ from hentropy import Gaussian, Needs
 from hentropy.bench.problems.standard import standard
 from hentropy.core.acquisition import EHIG, as_botorch
 from hentropy.core.beliefs import Transformed
-from hentropy.core.beliefs.transformed import normal_belief
 from hentropy.core.spaces import DesignSpace
 from support.beliefs import LOW, WIDTH, composed, dense, designs, gaussian, tensor, transformed, truth
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 X = designs(7, seed=3).round(decimals=2)
 X[:, 1] = X[:, 1].round()
@@ -94,7 +93,7 @@ class AfterOutcomes:
     def of(cls, kind: str, noise: str, row: int) -> "AfterOutcomes":
         """The belief is conditioned on a few outcomes; between them means change smoothly."""
         belief, x = believed(kind, noise), QUERIES[row : row + 1]
-        model = normal_belief(belief)
+        model = belief.process
         moments = model.moments(x, Needs.VARIANCE)
         sd = (moments.variance + model.noise_variance.unsqueeze(-1)).sqrt()
         coarse, fine = (torch.linspace(-FAR, FAR, count, dtype=torch.float64) for count in (COARSE, FINE))
@@ -121,7 +120,7 @@ class AfterOutcomes:
 
 def passing(belief: Gaussian | Transformed, x: Tensor) -> float:
     """P(f(x) > THRESHOLD) of one design (1 x d), each component in the units that it is normal in."""
-    moments = normal_belief(belief).moments(x, Needs.VARIANCE)
+    moments = belief.process.moments(x, Needs.VARIANCE)
     level = tensor(THRESHOLD)
     if isinstance(belief, Transformed):
         level = torch.where(belief.bent, belief.bend.behind(level), level)
@@ -136,6 +135,7 @@ def inside(space: DesignSpace, x: Tensor) -> Tensor:
     return ((x >= space.bounds[0]) & (x <= space.bounds[1])).all(-1)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("decide_on", DECIDE_ON)
 @pytest.mark.parametrize("kind", SPACES)
 @pytest.mark.parametrize(("belief", "noise"), list(product(BELIEFS, NOISES)))
@@ -170,7 +170,7 @@ def test_means_at_the_designs_themselves_are_those_of_any_point(belief: str, noi
     fantasy = believes.look_ahead(x).fantasy(believes.nodes(16, q))
     anywhere = fantasy.moments(x.unsqueeze(1), Needs.MEAN)
     expected = anywhere.expect_vector(anywhere.mean)
-    torch.testing.assert_close(fantasy.own_means(), expected, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(fantasy.own_means(x), expected, rtol=1e-6, atol=1e-6)
 
 
 SETS = designs(24, 2, seed=11)

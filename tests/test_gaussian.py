@@ -67,6 +67,7 @@ def test_a_batch_of_points_is_a_loop(H: int) -> None:
             close(batch.covariance[:, i, j], one.covariance)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("needs", list(Needs))
 @pytest.mark.parametrize("q", [1, 2, 3])
 @pytest.mark.parametrize("H", [1, 3])
@@ -261,6 +262,7 @@ def summary(moments: Moments) -> Tensor:
     return torch.stack([(f * torch.linspace(-1, 1, f.numel(), dtype=f.dtype).view(f.shape)).sum() for f in fields])
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("needs", list(Needs))
 @pytest.mark.parametrize(("H", "q"), [(1, 1), (1, 2), (3, 1), (3, 2)])
 def test_gradients_are_finite_differences(H: int, q: int, needs: Needs) -> None:

@@ -9,14 +9,14 @@ from torch import Tensor
 
 import hentropy as he
 from hentropy.core.beliefs import Frame, Gaussian, Graded
-from hentropy.core.beliefs.graded import bivariate_excess
 from hentropy.core.beliefs.kernels import Profile, Stationary
 from hentropy.core.beliefs.nodes import gauss_hermite, outcome_nodes
+from hentropy.core.beliefs.normal import bivariate_excess
 from hentropy.core.beliefs.success import Sightings
 from hentropy.core.models.gp import ConstantMean
 from hentropy.core.models.success import fit_grades, sites
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 SQUARE = he.Space(x=he.Real(0, 1), y=he.Real(0, 1))
 UNIT = Frame(lambda x: x, torch.zeros((), dtype=torch.float64), torch.ones((), dtype=torch.float64))
@@ -283,7 +283,7 @@ def test_fitted_grades_know_where_they_change() -> None:
     assert bool((belief.cuts[:, 1] == 0).all())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("decision", [he.Maximize(), he.TopK(2), he.BestObserved(), he.Minimize(), he.LevelSets(0.5)])
 def test_designs_are_proposed(decision: he.Decision) -> None:
     belief = graded(KINDS["mixture"])

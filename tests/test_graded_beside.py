@@ -18,7 +18,7 @@ from hentropy.core.models.success import fit_grades, sites
 from support.beliefs import tensor
 from support.commands import done
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 ROWS = torch.linspace(0.0, 1.0, 7, dtype=torch.float64).unsqueeze(-1)
 POOL = he.Pool(ROWS)

@@ -19,7 +19,7 @@ from hentropy.core.models.gp import ConstantMean
 from hentropy.core.models.many import whole_fit
 from hentropy.studies.testing import check_belief
 
-pytestmark = [pytest.mark.core, pytest.mark.numerics]
+pytestmark = [pytest.mark.smoke, pytest.mark.numerics]
 
 SPACE = he.Space(x=he.Real(-1, 3), y=he.Real(0, 2))
 N, M = 40, 12

@@ -78,6 +78,7 @@ def oracle_diagonal(kernel: GPyTorchKernel, a: Tensor) -> Tensor:
     return kernel(a.unsqueeze(-3), a.unsqueeze(-3), diag=True).movedim(-2, 0)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kernel", fast_kernels() + slow_kernels())
 @pytest.mark.parametrize("lead", [(), (4,), (2, 4)])
 def test_values_and_slopes_are_gpytorchs(kernel: GPyTorchKernel, lead: tuple[int, ...]) -> None:

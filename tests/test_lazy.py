@@ -8,7 +8,7 @@ import torch
 
 from hentropy import lazy
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 BEFORE = """
 import sys

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 import hentropy as he
-from hentropy.core.decisions.level_sets import CANDIDATES, FEW
+from hentropy.core.decisions.level_sets import FEW_PARAMETERS, FILLING_CANDIDATES
 from hentropy.core.decisions.stand_ins import EVEN, chances, stand_ins
 from hentropy.core.entropy import check_fit
 from hentropy.studies.definition import decision_of, describe
@@ -77,6 +77,7 @@ def test_the_conservative_set_grows_with_what_is_known_and_shrinks_with_the_conf
     assert shares[0] > shares[1] > shares[2]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("H", [1, 3])
 @pytest.mark.parametrize("options", [{}, {"relation": "misclassification"}, {"confidence": 0.9}])
 def test_a_weight_is_so_many_copies_of_a_point(options: dict[str, Any], H: int) -> None:
@@ -142,6 +143,7 @@ def test_few_points_stand_for_themselves() -> None:
     assert weights.tolist() == pytest.approx([1.5] * 200)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("hyperparameters", ["map", "mixture"])
 @pytest.mark.parametrize("options", [{}, {"relation": "misclassification"}, {"confidence": 0.9}])
 def test_chosen_points_say_what_all_candidates_say(options: dict[str, Any], hyperparameters: str) -> None:
@@ -150,9 +152,9 @@ def test_chosen_points_say_what_all_candidates_say(options: dict[str, Any], hype
     Gains at a design hang on the points near it. Those of 512 even points are off by 30 to 60 % (root mean square).
     """
     belief, level = wide_belief(hyperparameters), 1.2
-    every = he.LevelSets(level, WIDE.sample(CANDIDATES, 0), **options)
+    every = he.LevelSets(level, WIDE.sample(FILLING_CANDIDATES, 0), **options)
     now = he.entropy(he.LevelSets(level, **options), belief, WIDE)
-    share = 512 / CANDIDATES
+    share = 512 / FILLING_CANDIDATES
     everywhere = he.entropy(every, belief, WIDE)
     assert now.value == pytest.approx(share * everywhere.value, rel=0.05)
     assert isinstance(now.decision, he.LevelSets)
@@ -172,7 +174,7 @@ def test_chosen_points_lie_where_labels_are_open_and_move_with_the_belief() -> N
     decision = he.LevelSets(1.2, relation="misclassification")
     early, late = wide_belief("map", 15), wide_belief("map", 60)
     chosen = {name: check_fit(decision, belief, WIDE)[0] for name, belief in (("early", early), ("late", late))}
-    candidates = decision.settled(at=WIDE.sample(CANDIDATES, 0))
+    candidates = decision.settled(at=WIDE.sample(FILLING_CANDIDATES, 0))
     for name, belief in (("early", early), ("late", late)):
         settled = chosen[name]
         assert isinstance(settled, he.LevelSets)
@@ -197,7 +199,7 @@ def test_all_who_speak_of_a_belief_speak_of_the_same_points() -> None:
 
 
 def test_points_are_not_chosen_where_there_are_few_parameters_or_somebody_gave_them() -> None:
-    small = he.Space.box([0.0] * FEW, [1.0] * FEW)
+    small = he.Space.box([0.0] * FEW_PARAMETERS, [1.0] * FEW_PARAMETERS)
     settled = he.LevelSets(1.2).within(small)
     torch.testing.assert_close(settled.settled_points, small.sample(512, 0))
     assert settled.weights is None

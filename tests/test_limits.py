@@ -28,7 +28,7 @@ from hentropy.core.decisions.normal import chance_within, truncated
 from support.beliefs import designs, gaussian, truth, two_sided
 from support.value_moments import average_loss, moments, values
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 LIMITS = ["b <= 0.4", "-0.5 <= c"]
 OWN = [*LIMITS, "-0.8 <= a <= 1.1"]

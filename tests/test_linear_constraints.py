@@ -9,8 +9,9 @@ from hentropy.core.spaces.evaluation import Columns, ParameterColumn, evaluate
 from hentropy.core.spaces.expressions import parse
 from hentropy.core.spaces.linear_constraints import Clause, half_spaces
 from support.expressions import TABLES, Writer, at, designs
+from support.tiers import nightly
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 
 def linear(text: str, columns: Columns | None = None) -> list[Clause] | None:
@@ -34,7 +35,7 @@ def holds(clauses: list[Clause], columns: Columns) -> Tensor:
     return found
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", [*range(100), *map(nightly, range(100, 300))])
 def test_clauses_are_as_true_as_the_condition(seed: int) -> None:
     text, columns = Writer(seed, straight=True).condition(3), designs(60, seed)
     clauses = linear(text, columns)

@@ -26,7 +26,7 @@ from hentropy import (
     propose,
 )
 from hentropy.core.action_search import prepare_search
-from hentropy.core.action_search.finite import ALL, FiniteSearch
+from hentropy.core.action_search.finite import SHORT_LIST, FiniteSearch
 from hentropy.core.action_search.listed import ListedSearch, all_tuples
 from hentropy.core.action_search.survey import survey
 from hentropy.core.action_search.tuples import TupleSearch
@@ -39,6 +39,7 @@ from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Finite
 from hentropy.core.spaces import DesignSpace
 from support.beliefs import designs, gaussian
+from support.tiers import nightly
 
 FEW = designs(16, seed=91)
 MANY = Pool(designs(1500, seed=92))
@@ -102,6 +103,7 @@ def test_an_action_space_says_which_search_fits_it() -> None:
     assert torch.equal(own.action[0], FEW[::2][mean[::2].argmax()])
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("name", [*SUMS, *OTHERS])
 @pytest.mark.parametrize("H", [1, 3], ids=["gp", "mixture"])
 @pytest.mark.parametrize("q", [1, 2])
@@ -123,6 +125,7 @@ def test_actions_are_those_of_enumeration(name: str, H: int, q: int) -> None:
     assert lost <= 0.02 * float((true.saved @ nodes.weights).max())
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", ["maximize", "min_max", "top_k_no_distance", "top_k", "top_k_least"])
 @pytest.mark.parametrize("H", [1, 3], ids=["gp", "mixture"])
 @pytest.mark.parametrize("n", [5, 40], ids=["early", "late"])
@@ -132,7 +135,7 @@ def test_rows_left_out_of_a_long_list_do_not_matter(name: str, H: int, n: int) -
     search = searched(decision, belief, MANY.points)
     assert isinstance(search, FiniteSearch)
     reward = search.sums.reward is not None
-    assert len(search.promising) <= 1.2 * ALL < len(MANY.points)
+    assert len(search.promising) <= 1.2 * SHORT_LIST < len(MANY.points)
     everything = replace(search, promising=torch.arange(len(MANY.points)))
     x = MANY.points[search.promise(MANY.points, MANY.points[:0]).topk(12).indices].unsqueeze(1)
     nodes = outcome_nodes(16, 1, H)
@@ -148,6 +151,7 @@ def test_rows_left_out_of_a_long_list_do_not_matter(name: str, H: int, n: int) -
     assert torch.allclose(gains[2], gains[0], rtol=0.15 if reward else 0.02)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", ["maximize", "min_max", "top_k", "top_k_no_distance"])
 @pytest.mark.parametrize("H", [1, 3], ids=["gp", "mixture"])
 @pytest.mark.parametrize("n", [5, 40], ids=["early", "late"])
@@ -211,7 +215,9 @@ def test_a_belief_of_samples_chooses_from_a_long_list() -> None:
     assert found.complete
 
 
-@pytest.mark.parametrize("decision", [Maximize(), TopK(3, weight=2.0, cap=5.0), BestObserved(), KGuesses(2)])
+@pytest.mark.parametrize(
+    "decision", [TopK(3, weight=2.0, cap=5.0), *map(nightly, (Maximize(), BestObserved(), KGuesses(2)))]
+)
 def test_several_designs_and_pending_ones_from_a_long_list(decision: Decision) -> None:
     belief, pending = gaussian(3), MANY.points[:2]
     found = propose(decision, belief, MANY, q=3, pending=pending)

@@ -9,7 +9,7 @@ from scipy.optimize import Bounds
 import hentropy as he
 from hentropy.studies.study import Minimum
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 QUICK: dict[str, Any] = {"hyperparameters": "map"}
 

@@ -21,6 +21,7 @@ from hentropy.core.spaces import Choice, Fractions, Integer, Levels, Params, Poo
 from hentropy.core.spaces.coordinates import Simplex
 from hentropy.errors import InputError
 from support.beliefs import tensor
+from support.tiers import nightly
 
 close = torch.testing.assert_close
 
@@ -238,7 +239,7 @@ def test_descriptors_say_which_options_are_alike() -> None:
 
 
 @pytest.mark.parametrize("treatment", ["map", "mixture"])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, nightly(2), nightly(3)])
 def test_a_proposal_is_as_good_as_the_best_of_a_fine_enumeration(treatment: str, seed: int) -> None:
     """Maximize: the gain of every design of a fine grid, exactly or audited with actions on the grid."""
     belief = believed(seed=seed, hyperparameters=treatment)
@@ -263,7 +264,9 @@ def shares_of_the_best(decision: he.Decision, belief: Gaussian, space: Space, fo
 SOLVERS = (he.Auto(), he.Nested(restarts=4, screened=128), he.OneShot(restarts=32))
 
 
-@pytest.mark.parametrize("decision", [he.Maximize(), he.TopK(2, scaled=True), he.KGuesses(2)], ids=repr)
+@pytest.mark.parametrize(
+    "decision", [nightly(he.Maximize()), he.TopK(2, scaled=True), nightly(he.KGuesses(2))], ids=repr
+)
 def test_every_search_is_as_good_as_the_best_of_a_fine_enumeration(decision: he.Decision) -> None:
     """Also the searches whose starts are random: they have to exchange the options of designs and of actions."""
     belief = believed(seed=3, hyperparameters="map")
@@ -362,6 +365,7 @@ def believed_in(where: str) -> tuple[torch.Tensor, he.Gaussian]:
     return X, he.fit(X, Y, space=space, hyperparameters="map")
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.parametrize("where", SPACES)
 @pytest.mark.parametrize("name", DECISIONS)

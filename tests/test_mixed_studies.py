@@ -153,6 +153,7 @@ print(json.dumps({{"value": measure(**json.load(sys.stdin))}}))
 """
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("kind", ["function", "program"])
 def test_experiments_get_options_as_they_are(kind: str, workers: str, folder: Path) -> None:

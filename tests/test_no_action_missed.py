@@ -88,6 +88,7 @@ def others(decision: he.Decision, space: DesignSpace, observed: Tensor) -> Tenso
     return torch.cat(found if k > 1 else [observed.unsqueeze(1), *found])
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", DECISIONS)
 @pytest.mark.parametrize("where", SPACES)
 def test_none_has_a_smaller_expected_loss(where: str, name: str) -> None:

@@ -40,6 +40,7 @@ def drawn(count: int, components: int) -> list[Nodes]:
     return [outcome_nodes(count, 1, components, seed) for seed in range(2000)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "components"), [(8, 1), (9, 1), (12, 4)])
 @pytest.mark.parametrize("corner", [0.0, 1.0, 2.0, 3.0])
 def test_outcomes_to_audit_with_are_right_on_average_in_the_tails_too(

@@ -8,7 +8,7 @@ import pytest
 from hentropy.studies.records import Verdict
 from hentropy.studies.records.numbers import short, span
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 
 @pytest.mark.parametrize(

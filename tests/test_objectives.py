@@ -85,7 +85,8 @@ def wordy(x):
     return x
 
 def light(x):
-    return float("torch" in sys.modules or "hentropy" in sys.modules)
+    ours = {name for name in sys.modules if name.startswith("hentropy.")} - {"hentropy.loading", "hentropy._version"}
+    return float("torch" in sys.modules or bool(ours))
 
 def leave(x):
     sys.exit("enough")

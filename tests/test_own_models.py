@@ -23,7 +23,7 @@ from hentropy.studies.testing import check_belief
 from hentropy.views.server.new_study import described
 from hentropy.views.server.snapshot import why_not_computable
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 POOL = he.Pool([[x / 3, y / 3] for x, y in itertools.product(range(4), range(4))], names=["x", "y"])
 SPACE = he.Space(x=he.Real(-1, 3), y=he.Real(0, 2))

@@ -20,7 +20,7 @@ from hentropy.core.decisions.hypervolume import area, area_with, hypervolume, so
 from support.beliefs import designs, two_sided
 from support.value_moments import average_loss, moments
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 WAYS = {"a": "max", "b": "min", "c": "max"}
 REFERENCE = {"a": -0.7, "b": 0.8, "c": -0.5}

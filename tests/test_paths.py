@@ -54,6 +54,7 @@ def test_many_paths_have_the_moments_of_the_belief(H: int, covariance: Kernel) -
     assert bool(((products.mean(0) - cov).abs() <= allowed).all())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [1e-6, 1e-2])
 @pytest.mark.parametrize(("H", "covariance"), covariances()[:3], ids=["matern", "mixture", "smooth"])
 def test_small_variances_of_paths_are_those_of_the_belief(H: int, covariance: Kernel, noise: float) -> None:
@@ -71,6 +72,7 @@ def test_small_variances_of_paths_are_those_of_the_belief(H: int, covariance: Ke
     assert bool(((squares.mean(0) - variance).abs() <= allowed).all()), squares.mean(0) / variance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [2, 4, 8])
 @pytest.mark.parametrize("profile", Profile)
 def test_rough_paths_in_many_parameters_have_small_variances(

@@ -20,6 +20,7 @@ from experiments.plan import Plan, Results
 from experiments.run import Step
 from hentropy.bench.problems import problem
 from support.commands import said_by
+from support.tiers import nightly
 
 BAYBE = os.environ.get("HENTROPY_BAYBE", "")
 ARYLATION = "base,ligand,solvent,concentration_M,temperature_C,yield_pct"
@@ -71,7 +72,7 @@ def test_quick_tables_from_end_to_end_and_again(here: Path, data: Path) -> None:
     assert {path: path.read_bytes() for path in records} == records
 
 
-@pytest.mark.parametrize("what", ["mixed", "fidelity", "failures", "outcomes"])
+@pytest.mark.parametrize("what", ["mixed", *map(nightly, ("fidelity", "failures", "outcomes"))])
 def test_the_first_task_of_other_comparisons(here: Path, what: str) -> None:
     """One query each: BoTorch takes seconds for it."""
     plan = peer_plan(what, range(1), True, None, None)

@@ -174,6 +174,7 @@ def test_a_choice_of_five_on_a_plane_takes_little_work(monkeypatch: pytest.Monke
     assert 0 < Counted.asked < 3_000_000
 
 
+@pytest.mark.smoke
 def test_chosen_designs_are_those_of_the_verdict() -> None:
     study = begun(PLANE, he.TopK(3, weight=1.0, cap=0.5), 8)
     info = decided_info(scene_of(study), draws=4, plane=5)

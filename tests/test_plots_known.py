@@ -81,6 +81,7 @@ def test_trials_by_kind() -> None:
     assert trials.designs[:, 0].tolist() == [study.records[number].params["x"] for number in trials.numbers]
 
 
+@pytest.mark.smoke
 def test_the_picture_of_a_line() -> None:
     info = information(told_study())
     picture = known_picture(info)

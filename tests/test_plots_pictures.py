@@ -100,6 +100,7 @@ def asked_once(space: Any, decision: he.Decision) -> he.Study:
     return study(space, decision, records=trials, stop=[he.Budget(9), he.GainBelow(0.01)])
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("where", ["plane", "pool"])
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_decision_has_all_pictures(name: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,6 +130,7 @@ KINDS = (
 """A decision or two for each kind of picture, for each way of searching it."""
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("where", [name for name in ALL if name not in ("plane", "pool")])
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_of_decision_is_drawn_over_every_space(name: str, where: str) -> None:
@@ -217,7 +219,7 @@ def check(made: Picture) -> None:
             if arrays.get("texts"):
                 assert len(arrays["texts"]) == len(arrays["x"])
             if isinstance(mark, Line) and None not in (part.y.low, part.y.high) and np.isfinite(mark.y).any():
-                assert part.y.low <= np.nanmin(mark.y) <= np.nanmax(mark.y) <= part.y.high  # type: ignore[operator]
+                assert part.y.low <= np.nanmin(mark.y) <= np.nanmax(mark.y) <= part.y.high
 
 
 def check_both(made: Picture) -> None:

@@ -13,7 +13,6 @@ from hentropy.core.decisions import Solved, base_samples
 from hentropy.core.entropy import entropy
 from hentropy.core.gain import Appraisal, Effort, gain
 from hentropy.core.predictions import predict
-from hentropy.studies.records import State
 from hentropy.views.plots.gain_map import GRIDS, gain_map, quick, with_contenders
 from hentropy.views.plots.marks import Bars, Dots, Heat, Panel, Role, Table
 from hentropy.views.plots.scene import Scene, scene_of
@@ -21,6 +20,7 @@ from hentropy.views.plots.target import with_best_today
 from hentropy.views.plots.why import decided_after, why_info, why_picture
 from support.pictures import coarse, rough
 from support.studies import DECISIONS, LINE, MIXED, PLANE, begun
+from support.tiers import nightly
 
 FOUR = he.Space(**MIXED.parameters, w=he.Real(-1.0, 1.0))
 NONE = np.zeros((0, 1))
@@ -75,7 +75,9 @@ def test_nothing_is_added_to_all_gains_where_the_best_action_is_hard_to_find(tre
     assert view.gains[column, row] == pytest.approx(info.at_target, rel=1e-3)  # differences of losses that are searched
 
 
-@pytest.mark.parametrize("name", ["maximize", "top k", "k guesses", "own function, box", "sequence", "own class"])
+@pytest.mark.parametrize(
+    "name", ["top k", "own function, box", *map(nightly, ("maximize", "k guesses", "sequence", "own class"))]
+)
 def test_quick_gains_agree_with_a_long_audit(name: str) -> None:
     """With the actions that are best after outcomes, screening finds nearly what a search after each outcome finds."""
     scene = scene_of(begun(PLANE, DECISIONS[name], count=8, first=4))
@@ -199,7 +201,7 @@ def test_after_an_outcome_that_is_decided_what_the_conditioned_belief_says() -> 
         assert outcome.expected_loss == pytest.approx(found.value, abs=1e-3)
 
 
-@pytest.mark.parametrize("name", DECISIONS)
+@pytest.mark.parametrize("name", [name if i % 2 else nightly(name) for i, name in enumerate(DECISIONS)])
 def test_what_would_be_decided_is_never_worse_than_todays_action(name: str) -> None:
     scene = scene_of(begun(PLANE, DECISIONS[name], count=6))
     row = PLANE.sample(1, 3)[0]
@@ -259,7 +261,7 @@ def test_the_grid_is_as_fine_as_the_work_allows_and_has_no_blanks() -> None:
     assert np.isfinite(fine.slices[0].gains).all()
 
 
-@pytest.mark.parametrize("name", ["top k", "identify argmax", "level sets"])
+@pytest.mark.parametrize("name", ["level sets", nightly("top k"), nightly("identify argmax")])
 def test_the_same_study_has_the_same_map_on_a_slow_machine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first = why_info(scene_of(begun(PLANE, DECISIONS[name], count=6)), numbers=3e7)
     hours = itertools.count(0.0, 3600.0)
@@ -316,22 +318,3 @@ def test_the_picture_marks_the_experiment_and_puts_outcomes_side_by_side() -> No
     assert len(heats) == 3
     assert len({(heat.low, heat.high) for heat in heats}) == 1
     assert "Trial 7" in picture.caption
-
-
-@pytest.mark.parametrize("name", DECISIONS)
-def test_every_decision_has_its_picture(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rough(monkeypatch)
-    scene = scene_of(begun(PLANE, DECISIONS[name], count=5))
-    target = scene.space.sample(1, 3)
-    trial = replace(scene.trials[0], number=5, params=PLANE.decode(target[0]), state=State.RUNNING, measurements={})
-    scene = replace(scene, trials=(*scene.trials, replace(trial, origin="proposed")))
-    picture = why_picture(why_info(scene, numbers=1.5e7))
-    assert len(picture.rows) >= 2
-    assert len(picture.rows[-1]) == 3
-
-
-@pytest.mark.parametrize("space", [LINE, MIXED, FOUR], ids=["line", "mixed", "four"])
-def test_every_kind_of_space_has_its_picture(space: he.Space, monkeypatch: pytest.MonkeyPatch) -> None:
-    rough(monkeypatch)
-    picture = why_picture(why_info(scene_of(begun(space, count=6)), numbers=1.5e8))
-    assert picture.rows

@@ -30,7 +30,6 @@ from hentropy.core.predictions import (
     family_weights,
     log_evidence,
     predict,
-    process_of,
     spread_factor,
     weigh_families,
 )
@@ -48,7 +47,7 @@ from hentropy.views.text.trial_files import csv_text, exported_in, json_lines
 from support.beliefs import NAMES, composed, correlated, dense, designs, gaussian, kernel, transformed, truth
 from support.studies import LINE, hill, measured, study
 
-pytestmark = [pytest.mark.core, pytest.mark.numerics]
+pytestmark = pytest.mark.numerics
 
 POINTS = torch.cat([designs(4, seed=5), gaussian().X[:2]])
 FACTOR = 1.7
@@ -132,7 +131,7 @@ def below(belief: Belief, points: Tensor, values: Tensor) -> Tensor:
     assert isinstance(latent, Gaussian)
     mean, cov = dense(latent, points)
     sd = (cov.diagonal(dim1=-2, dim2=-1) + latent.noise_variance.unsqueeze(-1)).sqrt()
-    seen = belief.seen(values)[0] if isinstance(belief, Transformed) else values.expand(len(mean), *values.shape)
+    seen = belief.behind(values)[0] if isinstance(belief, Transformed) else values.expand(len(mean), *values.shape)
     return torch.einsum("h,hsm->sm", latent.weights, torch.special.ndtr((seen - mean[:, None]) / sd[:, None]))
 
 
@@ -164,7 +163,7 @@ def test_a_correlated_outcome_is_predicted_by_its_own_process() -> None:
     belief = Several((both,))
     for name in NAMES:
         own = both.process_of(name)
-        assert process_of(belief, name).outcomes == (name,)
+        assert belief.process_of(name).outcomes == (name,)
         mean, variance = own.moments(POINTS, Needs.VARIANCE).total()
         noise = own.frame.scale**2 * (own.weights * own.future_noise).sum()
         found = predict(belief, name, POINTS, SHARES)
@@ -356,6 +355,7 @@ def test_families_lose_weight_as_by_the_rule_of_bayes_beyond_a_margin() -> None:
     close(family_weights({"a": 1.0, "b": -1.9, "c": 0.0}, weights, families), weights, 1e-12)
 
 
+@pytest.mark.slow
 def test_a_study_weighs_families_by_its_record() -> None:
     """Waves, of which the family with terms says more than the one without."""
     made = he.Study(HERE, he.Maximize(), seed=1)
@@ -446,6 +446,7 @@ def test_a_stated_error_is_not_widened() -> None:
     assert bool((wide.moments(at, Needs.VARIANCE).variance > plain.moments(at, Needs.VARIANCE).variance).all())
 
 
+@pytest.mark.slow
 def test_a_study_resumes_with_its_record(tmp_path: Path) -> None:
     url = tmp_path / "lab.db"
     made = study(first=4, seed=1, storage=url)
@@ -471,6 +472,7 @@ def test_a_record_in_numbers() -> None:
     assert found.error == pytest.approx(math.sqrt(5.0 / 3.0))
 
 
+@pytest.mark.slow
 def test_files_keep_the_record(tmp_path: Path) -> None:
     """What is exported continues as if it had never been exported; people find the prediction beside the result."""
     made = study(first=4, seed=1)
@@ -512,6 +514,7 @@ def test_a_prediction_that_is_none_is_refused(text: str) -> None:
         exported_in(line, "lab.csv", outcomes)
 
 
+@pytest.mark.slow
 def test_sentences_say_how_good_predictions_were() -> None:
     made = study(first=4, seed=1)
     told(made, 6, shift=1.7)
@@ -528,6 +531,7 @@ def test_sentences_say_how_good_predictions_were() -> None:
     assert re.search(r"Stated errors are [1-3]\.\d times as large for this reason\.$", said)
 
 
+@pytest.mark.slow
 def test_pictures_and_reports_show_the_record() -> None:
     made = study(first=4, seed=1)
     for x in (0.0, 2.0):
@@ -566,6 +570,7 @@ def test_pictures_of_logarithms_are_logarithms() -> None:
     assert info.expected.tolist() == pytest.approx([math.log(found.prediction.median)])
 
 
+@pytest.mark.slow
 def test_doubted_values_are_named_by_their_trials() -> None:
     square = he.Space(x=he.Real(0.0, 1.0), y=he.Real(0.0, 1.0))
     made = he.Study(square, he.Maximize(), first=4)

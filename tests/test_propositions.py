@@ -11,9 +11,9 @@ from torch import Tensor
 
 from hentropy import BestObserved, Gaussian, Identify, Improve, Maximize, Needs, Pool, Space, from_botorch, gain
 from hentropy.core.beliefs import gauss_hermite
+from hentropy.core.beliefs.normal import density
 from hentropy.core.decisions.argmax import shannon
 from hentropy.core.decisions.max_value import max_value_gain
-from hentropy.core.decisions.normal import density
 from support.beliefs import dense, designs, gaussian, tensor
 from support.decisions import SPACE
 

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 import hentropy as he
 from hentropy import public
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 SOURCE = Path(he.__file__).parents[1]
 

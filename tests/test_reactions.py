@@ -129,6 +129,7 @@ def test_training_says_what_it_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(REACTIONS, "toy", TOY)
+    monkeypatch.setattr(training, "REPEATS", 1)
     out = tmp_path / "toy.npz"
     training.main([str(write(tmp_path / "toy.csv")), "--reaction", "toy", "--out", str(out)])
     said = capsys.readouterr().out

@@ -1,5 +1,6 @@
 """The recipes of CONTRIBUTING.md are complete: followed to the letter in a copy, the tests that they name pass."""
 
+import ast
 import os
 import re
 import shlex
@@ -119,7 +120,16 @@ def test_the_recipes_are_those_promised() -> None:
     assert all(len(recipe.steps) >= 4 and recipe.tests for recipe in RECIPES.values())
 
 
+@pytest.mark.parametrize("name", RECIPES)
+def test_each_step_has_its_place(name: str, copy: Path) -> None:
+    for step in RECIPES[name].steps:
+        step.apply(copy)
+        if step.path.endswith(".py"):
+            ast.parse((copy / step.path).read_text(), step.path)
+
+
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_is_complete(name: str, copy: Path) -> None:
     assert RECIPES[name].followed(copy)

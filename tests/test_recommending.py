@@ -332,6 +332,7 @@ def test_a_measured_design_that_would_probably_fail_is_not_recommended() -> None
     assert verdict.expected_loss + verdict.forgone == pytest.approx(own)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize("treatment", ["map", "mixture"])
 def test_among_measured_designs_is_best_observed(largest: bool, treatment: Literal["map", "mixture"]) -> None:

@@ -13,7 +13,7 @@ from hentropy.views.server.api.answers import TrialAnswer
 from hentropy.views.text.trials import as_json
 from support.studies import DECISIONS, PLANE, begun, measured
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 
 def verdict(**changes: object) -> he.Verdict:

@@ -83,35 +83,42 @@ def test_every_task_is_in_a_figure() -> None:
     assert {task for figure in FIGURES.values() for task in figure.tasks} == set(TASKS)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # what others' methods warn of is not ours
-def test_the_quick_reproduction_of_everything_from_end_to_end_and_again(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("what", "methods"),
+    [("figure-6", ("hentropy", "random")), pytest.param("all", None, marks=[pytest.mark.slow, pytest.mark.nightly])],
+)
+def test_the_quick_reproduction_from_end_to_end_and_again(
+    what: str, methods: tuple[str, ...] | None, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plan, "QUICK_QUERIES", 1)
     monkeypatch.setattr(page, "DPI", 40)
-    first = reproduce("all", "--quick", "--seeds", "1", "--workers", "1", "--out", "new")
+    names = TASKS if what == "all" else FIGURES[what].tasks
+    tasks = {name: methods or TASKS[name].methods for name in names}
+    options = ("--quick", "--seeds", "1", "--out", "new", *(("--methods", *methods) if methods else ()))
+    first = reproduce(what, "--workers", "1", *options)
     assert first.code == 0, first.err
     folder = here / "new"
     figures = {path.name for path in (folder / "figures").iterdir()}
-    for name, task in TASKS.items():
+    for name, its in tasks.items():
         assert f"{name} (" in first.out
         assert f"| {METHODS['hentropy'].label} | 1 |" in (folder / "tables" / f"{name}.md").read_text()
-        assert {path.name for path in (folder / "runs" / name).iterdir()} == set(task.methods)
-    for name in FIGURES:
+        assert {path.name for path in (folder / "runs" / name).iterdir()} == set(its)
+    for name in FIGURES if what == "all" else [what]:
         drawn = {path for path in figures if path.startswith(name)}
         assert drawn
         assert {path.removesuffix(".png") for path in drawn if path.endswith(".png")} == {
             path.removesuffix(".svg") for path in drawn if path.endswith(".svg")
         }
-    timing = (folder / "tables" / "timing.md").read_text()
-    assert all(METHODS[name].label in timing for name in CONTENDERS)
+    if what == "all":
+        timing = (folder / "tables" / "timing.md").read_text()
+        assert all(METHODS[name].label in timing for name in CONTENDERS)
     records = {path: path.read_bytes() for path in (folder / "runs").rglob("*.jsonl")}
-    assert len(records) == sum(len(task.methods) for task in TASKS.values())
+    assert len(records) == sum(map(len, tasks.values()))
     for path in (folder / "figures").iterdir():
         path.unlink()
     # nothing is run again; tables and figures are made of the records
-    again = reproduce("figure-6", "--quick", "--seeds", "1", "--out", "new")
+    again = reproduce("figure-6", *options)
     assert again.code == 0, again.err
     assert {path: path.read_bytes() for path in records} == records
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".png", ".svg"}
@@ -126,6 +133,7 @@ def test_quick_beliefs_from_end_to_end(here: Path, monkeypatch: pytest.MonkeyPat
     assert "| branin-3-guesses | negative true loss after 2 |" in table
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_quick_level_sets_from_end_to_end(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the two quickest methods; the third one, on ten parameters, is of this project."""
@@ -160,6 +168,7 @@ def test_archived_runs_still_make_the_tables_that_were_published(here: Path) -> 
     assert said.endswith("Runs by hentropy 0.2.0.\n")
 
 
+@pytest.mark.nightly
 def test_figure_1_needs_no_runs(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "DPI", 40)
     found = reproduce("figure-1", "--out", "new")

@@ -1,5 +1,6 @@
 """`run`: a study to its end by one process, many, or a cluster, whatever happens to those who evaluate."""
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -59,6 +60,7 @@ def states(made: he.Study) -> list[str]:
     return [trial.state.value for trial in made.records]
 
 
+@pytest.mark.smoke
 def test_a_run_is_the_same_as_asking_and_telling(lab: Callable[..., PythonObjective]) -> None:
     made, plain = (study(7, first=4, stop_when_exhausted=False) for _ in range(2))
     reason = run(made, Local(lab("return -(x - 0.3) ** 2")))
@@ -93,6 +95,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n == "hangs")) for n in FAILURES])
 @pytest.mark.parametrize("many", [False, True])
 def test_failures_are_recorded_with_the_reason_and_the_study_goes_on(
@@ -162,6 +165,7 @@ def ours(kind: str, objective: PythonObjective, workers: int) -> Iterator[Execut
         yield executor
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", ["processes", "dask"])
 def test_workers_killed_while_they_work(
     kind: str, lab: Callable[..., PythonObjective], tmp_path: Path, store_url: str
@@ -247,6 +251,29 @@ class Away(MemoryStore):
     def news(self, study, since=0):
         self._answer("news")
         return super().news(study, since)
+
+
+def test_trouble_with_a_store_is_no_failure_of_a_function_that_a_study_calls() -> None:
+    store = Away()
+    made = study(3, storage=store)
+
+    def measure(x: float) -> float:
+        store.refusals["change"] = 1
+        return x
+
+    made.run(measure, 3, progress=False)
+    assert states(made) == ["complete"] * 3
+
+
+def test_a_function_whose_trial_was_told_meanwhile_gives_a_second_measurement() -> None:
+    made = study(3)
+
+    def measure(x: float) -> float:
+        made.tell(made.records[-1], 7.0)
+        return x
+
+    made.run(measure, 1, progress=False)
+    assert told(made) == [("complete", 7.0), ("complete", made.records[0].params["x"])]
 
 
 @pytest.mark.parametrize("kind", ["change", "add", "news"])
@@ -341,36 +368,171 @@ def test_proposals_are_made_ahead_where_workers_would_wait(
         assert going._places() == places
 
 
-def test_a_result_that_comes_too_late_is_dropped() -> None:
+FAR = "far|elsewhere|9|1|a"
+
+
+def measured(value: float) -> Evaluation:
+    return Evaluation({"": he.Measurement(value)})
+
+
+def told(made: he.Study) -> list[tuple[str, float | None]]:
+    return [(trial.state.value, trial.value) for trial in made.records]
+
+
+@pytest.mark.parametrize("now", ["another's", "given back", "withdrawn"])
+def test_the_first_result_is_that_of_the_trial_whoever_has_it_now(now: str) -> None:
+    made, mine = study(), new_owner()
+    made.begin(mine, lease=1.0)
+    give_back(made, 0, mine)
+    if now == "another's":
+        made.log.change(0, lambda old, now: replace(old, owner=FAR))
+    elif now == "withdrawn":
+        made.withdraw(0)
+    finished = finish(made, 0, mine, measured(2.5), Terms())
+    assert told(made) == [("complete", 2.5)]
+    assert "trial 0 is no longer this worker's" in finished.late
+    assert "is kept as that of the trial: 2.5" in finished.late
+    assert f"process {mine.split('|')[2]}" in made.records[0].note
+    assert finish(made, 0, mine, measured(2.5), Terms()).late == ""  # the answer of the store was lost
+    assert told(made) == [("complete", 2.5)]
+
+
+def test_a_late_result_is_a_second_measurement_where_another_one_was_told() -> None:
+    made, slow = study(), new_owner()
+    begun = made.begin(slow, lease=1.0)
+    assert begun is not None
+    made.log.change(0, lambda old, now: replace(old, owner=FAR))
+    finish(made, 0, FAR, measured(1.0), Terms())
+    for _ in range(2):  # as if the first answer of the store had been lost
+        finished = finish(made, 0, slow, measured(2.5), Terms())
+        assert "trial 0 is no longer this worker's, but complete" in finished.late
+        assert "is kept as trial 1, a second measurement: 2.5" in finished.late
+    assert told(made) == [("complete", 1.0), ("complete", 2.5)]
+    assert made.records[1].params == begun.params
+    assert made.records[1].note.startswith("second measurement of trial 0, by process ")
+    assert made.log.trials_left == 5  # it takes nothing of the budget
+
+
+def test_a_late_success_counts_beside_a_failure_that_was_told() -> None:
+    made, slow = study(), new_owner()
+    made.begin(slow, lease=1.0)
+    made.tell(0, failed="the lamp was dark")
+    finish(made, 0, slow, measured(2.5), Terms())
+    assert told(made) == [("failed", None), ("complete", 2.5)]
+
+
+@pytest.mark.parametrize("now", ["another's", "withdrawn", "complete"])
+def test_a_late_failure_says_nothing_of_the_design(now: str) -> None:
+    """Whatever stopped the worker may have made it fail: it is kept in the history."""
+    made, slow = study(), new_owner()
+    made.begin(slow, lease=1.0)
+    made.log.change(0, lambda old, now: replace(old, owner=FAR))
+    if now == "withdrawn":
+        made.withdraw(0)
+    elif now == "complete":
+        finish(made, 0, FAR, measured(1.0), Terms())
+    before = made.records[0]
+    for _ in range(2):
+        finish(made, 0, slow, Evaluation({}, "did not end within 10 s"), Terms())
+    after = made.records[0]
+    assert (after.state, after.measurements) == (before.state, before.measurements)
+    history = [each.note for each in made.store.observations(made.log.record, 0)]
+    assert sum("did not end within 10 s" in note for note in history) == (now != "complete")
+    assert made.success is None
+
+
+def test_a_lost_worker_is_no_failure_of_the_design_and_its_result_is_still_taken() -> None:
+    """Four workers on other machines are not heard of, one after the other; then all of them come back with a value."""
     made = study()
-    slow, quick = new_owner(), new_owner()
-    trial = made.begin(slow, lease=0.01)
-    assert trial is not None
-    give_back(made, trial.number, slow)
-    made.log.change(trial.number, lambda old, now: replace(old, owner=quick))
-    finish(made, trial.number, quick, Evaluation({"": he.Measurement(1.0)}), Terms())
-    with pytest.raises(Taken, match=r"trial 0 is no longer this worker's, but complete.* is dropped: 2\.5"):
-        finish(made, trial.number, slow, Evaluation({"": he.Measurement(2.5)}), Terms())
-    assert made.records[0].value == 1.0
+    passed, owners = 0.0, [f"far|elsewhere|{number}|1|a" for number in range(4)]
+    lookout = Lookout(Terms(lease=60.0), lambda: passed)
+    made.begin(owners[0], lease=60.0)
+    for owner in (*owners[1:], FAR):
+        assert lookout.claim(made, owner) is None
+        passed += 61.0
+        assert (lookout.claim(made, owner) is None) == (owner == FAR)
+    [trial] = made.records
+    assert trial.state is State.WITHDRAWN
+    assert trial.note.startswith("its worker was lost (time 4); withdrawn")
+    made.attach({"x": 0.5}, 1.0)
+    assert made.success is None  # nothing was learned of it
+    for value, owner in enumerate(owners):
+        finish(made, 0, owner, measured(float(value)), Terms())
+    assert told(made) == [("complete", value) for value in (0.0, 1.0, 1.0, 2.0, 3.0)]
+    assert [trial.number for trial in made.records if trial.note.startswith("second measurement of trial 0")] == [
+        2,
+        3,
+        4,
+    ]
 
 
-def test_a_run_tells_of_results_that_it_drops(lab: Callable[..., PythonObjective]) -> None:
-    """The trial is taken over while it is evaluated; the value is said, so that a person can tell it."""
+def test_one_whose_evaluators_are_lost_each_time_is_withdrawn(lab: Callable[..., PythonObjective]) -> None:
+    """And a run that loses them all ends."""
+    made = study(50)
+    objective = lab("import signal\nos.kill(os.getpid(), signal.SIGKILL)")
+    with pytest.raises(StudyError, match=r"3 experiments in a row failed.*SIGKILL"):
+        run(made, Processes(objective, 1), Terms(lost_retries=1))
+    assert states(made) == ["withdrawn"] * 3
+
+
+def test_a_run_keeps_what_comes_late_and_says_so(lab: Callable[..., PythonObjective]) -> None:
+    """The trial is told while it is evaluated."""
     made = study(1)
     said: list[str] = []
 
     def lose(trial: he.Trial) -> None:
-        made.store.change(made.log.record, 0, lambda old, now: replace(old, owner="far|elsewhere|9|1|a"), "me")
+        made.store.change(made.log.record, 0, lambda old, now: replace(old, owner=FAR), "me")
+        made.tell(0, 7.0)
 
-    def told(error: he.HentropyError) -> None:
-        said.append(str(error))
-        made.tell(0, 7.0)  # or else the run would wait for the other worker
-
-    run(made, Local(lab("return 0.1234567890123")), watch=RunListener(began=lose, trouble=told))
+    watch = RunListener(began=lose, trouble=lambda error: said.append(str(error)))
+    run(made, Local(lab("return 0.1234567890123")), watch=watch)
     [sentence] = said
-    assert "trial 0 is no longer this worker's, but with process 9 on far" in sentence
-    assert "dropped: 0.1234567890123" in sentence
-    assert made.records[0].value == 7.0
+    assert "kept as trial 1, a second measurement: 0.1234567890123" in sentence
+    assert told(made) == [("complete", 7.0), ("complete", 0.1234567890123)]
+
+
+def test_a_run_does_not_claim_what_it_still_evaluates(lab: Callable[..., PythonObjective]) -> None:
+    """Its lease was lost, and whoever took the trial over has left it; another place is free."""
+    made = study(2)
+
+    def lose(trial: he.Trial) -> None:
+        if trial.number == 0:
+            made.store.change(made.log.record, 0, lambda old, now: replace(old, owner=None), "me")
+
+    objective = lab("note(x)\nwhile len(notes()) < 2:\n    time.sleep(0.01)\nreturn x")
+    run(made, Processes(objective, 2), watch=RunListener(began=lose, trouble=lambda error: None))
+    assert told(made) == [("complete", trial.params["x"]) for trial in made.records]
+
+
+def test_what_has_ended_when_a_run_is_interrupted_is_recorded(lab: Callable[..., PythonObjective]) -> None:
+    """Two have ended while the third begins; then somebody presses Ctrl-C."""
+    made = study(10)
+    executor = Processes(lab("note(x)\nreturn x"), 3)
+
+    def interrupt(trial: he.Trial) -> None:
+        if trial.number == 2:
+            until(lambda: all(future.done() for future in executor._futures))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(made, executor, watch=RunListener(began=interrupt))
+    assert states(made) == ["complete"] * 3
+
+
+def test_what_cannot_be_recorded_at_the_end_is_said_with_its_value(lab: Callable[..., PythonObjective]) -> None:
+    made = study(3)
+    said: list[str] = []
+
+    def delete(trial: he.Trial) -> None:
+        made.store.delete(made.log.record)
+
+    with pytest.raises(Gone):
+        run(
+            made,
+            Local(lab("return 0.1234567890123")),
+            watch=RunListener(began=delete, trouble=lambda error: said.append(str(error))),
+        )
+    assert any("outcome of trial 0 is not recorded, tell it by hand: 0.1234567890123" in each for each in said)
 
 
 class Jumping(MemoryStore):
@@ -382,7 +544,7 @@ class Jumping(MemoryStore):
         return super().now() + self.ahead
 
 
-@pytest.mark.parametrize("hours", [5.0, -5.0])
+@pytest.mark.parametrize("hours", [5.0, -5.0, 24.0, -24.0])
 def test_clocks_that_jump_end_no_lease_and_prolong_none(hours: float) -> None:
     store = Jumping()
     made = study(storage=store)
@@ -401,6 +563,20 @@ def test_clocks_that_jump_end_no_lease_and_prolong_none(hours: float) -> None:
     while lookout.claim(made, "another") is None:
         passed, silent = passed + 10.0, silent + 10.0
     assert 60.0 <= silent <= 80.0
+
+
+@pytest.mark.parametrize("hours", [24.0, -24.0])
+def test_a_clock_that_jumps_by_a_day_in_the_middle_of_a_run(hours: float, lab: Callable[..., PythonObjective]) -> None:
+    store = Jumping()
+    made = study(8, first=4, storage=store, stop_when_exhausted=False)
+
+    def jump(trial: he.Trial) -> None:
+        store.ahead = 3600.0 * hours * (trial.number % 2)
+
+    run(made, Processes(lab("return math.sin(9 * x)"), 2), watch=RunListener(began=jump))
+    assert states(made) == ["complete"] * 8
+    assert all(trial.value == math.sin(9 * trial.params["x"]) for trial in made.records)
+    assert {entry.losses for entry in made.log.entries.values()} == {0}
 
 
 def test_leases_are_renewed_while_an_experiment_lasts(

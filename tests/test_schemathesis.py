@@ -14,6 +14,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from hentropy.views.server.app import make_app
 from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import Served, served
+from support.tiers import nightly
 from support.waiting import PATIENCE
 
 VERBS = ("ask", "attach", "attach.csv", "import", "trials/{number}/tell")
@@ -46,11 +47,12 @@ DESCRIBED = schemathesis.openapi.from_dict(make_app(Settings("sqlite:///not-open
 OPERATIONS = {each.ok().label: each.ok() for each in DESCRIBED.get_all_operations() if isinstance(each, Ok)}
 
 
+@pytest.mark.parametrize("examples", [8, nightly(40)])
 @pytest.mark.parametrize("label", OPERATIONS)
-def test_every_answer_is_as_described(server: Served, label: str) -> None:
+def test_every_answer_is_as_described(server: Served, label: str, examples: int) -> None:
     excluded: list[Any] = BEYOND if label in DATA else []
 
-    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+    @settings(max_examples=examples, suppress_health_check=list(HealthCheck), database=None)
     @given(case=strategy(label))
     def answers(case: schemathesis.Case) -> None:
         case.call_and_validate(base_url=server.url, excluded_checks=excluded, timeout=PATIENCE)

@@ -19,6 +19,7 @@ from support.studies import LINE, hill
 QUICK: dict[str, Any] = {"hyperparameters": "map", "first": 4, "progress": False}
 
 
+@pytest.mark.smoke
 def test_one_call_finds_the_top() -> None:
     found = he.search(hill, LINE, he.Maximize(), 9, **QUICK)
     assert found.verdict.action[0]["x"] == pytest.approx(1.3, abs=0.05)

@@ -8,7 +8,7 @@ import hentropy as he
 from hentropy.core.decisions import Decision
 from hentropy.errors import InputError
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 SPACE = he.Space(x=he.Real(0, 1))
 LOGS = {"yield": he.Outcome(log=True), "impurity": he.Outcome(log=True)}

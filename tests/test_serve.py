@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 import hentropy as he
+from hentropy.views.client import RemoteStudy
 from support.commands import hentropy
 from support.serving import SMALL, TOKEN
 from support.waiting import PATIENCE
@@ -64,7 +65,7 @@ main()
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
 def test_it_serves_until_a_signal_even_with_open_pages(number: signal.Signals, code: int, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", PATIENT, "serve", "--port", "0"]
+    command = [sys.executable, "-c", PATIENT, "serve", "--port", "0", "--no-token"]
     with serving_by(command, tmp_path) as (process, url, said):
         assert said.startswith("Serving hentropy.db at http://127.0.0.1:")
         assert "no studies yet" in said
@@ -116,28 +117,49 @@ def test_a_busy_thread_does_not_keep_the_process(sqlite_url: str) -> None:
         assert "aborted" in process.stderr.read()
 
 
-def test_a_token_is_printed_once_if_it_is_new_and_never_if_it_was_given(tmp_path: Path) -> None:
-    everywhere = ("--host", "0.0.0.0")
-    with serving(*everywhere, "--new-token", "--verbose", cwd=tmp_path) as (process, url, said):
-        [token] = re.findall(r"shown only once\): (\S+)", said)
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_a_new_token_is_printed_as_a_link_that_opens(host: str, tmp_path: Path) -> None:
+    """On a shared machine every account reaches the port: nothing is had there without the token."""
+    with serving("--host", host, "--verbose", cwd=tmp_path) as (process, url, said):
+        [link, token] = re.findall(r"Open (\S+\?token=(\S+))", said)[0]
+        assert link.startswith(url)
         assert len(token) >= 40
         port = url.rstrip("/").rpartition(":")[2]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE, trust_env=False) as http:
-            assert http.get("/api/studies").status_code == 401
-            assert http.get("/api/studies", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+        here = f"http://127.0.0.1:{port}"
+        with httpx.Client(base_url=here, timeout=PATIENCE, trust_env=False) as http:
+            assert http.post("/api/studies", json=SMALL).status_code == 401
+            assert http.get("/").headers["location"] == "/login?next=/"
+            study = http.post("/api/studies", json=SMALL, headers={"Authorization": f"Bearer {token}"})
+            assert study.status_code == 201
+            entered = http.get(f"/studies/1?token={token}&page=1")
+            assert (entered.status_code, entered.headers["location"]) == (303, "/studies/1?page=1")
+            assert http.get("/studies/1").status_code == 200
+        if host == "127.0.0.1":
+            assert RemoteStudy(link, "lab").id == 1
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
         assert "/api/studies" in err
         assert token not in out + err
-    with serving(*everywhere, cwd=tmp_path, HENTROPY_TOKEN=TOKEN) as (process, _, said):
+
+
+def test_a_token_that_is_given_is_not_printed(tmp_path: Path) -> None:
+    with serving("--host", "0.0.0.0", cwd=tmp_path, HENTROPY_TOKEN=TOKEN) as (process, _, said):
         process.send_signal(signal.SIGINT)
         assert TOKEN not in said + "".join(process.communicate(timeout=PATIENCE))
+
+
+def test_the_token_can_be_switched_off_on_this_machine_alone(tmp_path: Path) -> None:
+    with serving("--no-token", cwd=tmp_path) as (_, url, said), httpx.Client(base_url=url, trust_env=False) as http:
+        assert "token" not in said
+        assert http.get("/api/studies", timeout=PATIENCE).json() == {"studies": []}
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--host", "0.0.0.0"], "there is no token"),
+        (["--host", "0.0.0.0", "--no-token"], "there is no token"),
+        (["--people", "nobody.json"], "there is no file nobody.json of people"),
+        (["--person-header", "X-Forwarded-User"], "needs --people"),
         (["--host", "0.0.0.0", "--token", "short"], "at least 16"),
         (["--host", "no.such.host.invalid", "--token", TOKEN], "no address of this machine"),
         (["--host", "192.0.2.7", "--token", TOKEN], "no address of this machine"),

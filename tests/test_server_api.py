@@ -70,6 +70,7 @@ def test_a_body_that_is_no_json_is_said_to_be_that(here: Served) -> None:
     assert "the body is not valid JSON, at character 6: " in sentence
 
 
+@pytest.mark.smoke
 def test_from_a_definition_to_a_verdict(here: Served, url: str) -> None:
     assert get(here, "/studies") == {"studies": []}
     checked = post(here, "/check", SMALL)
@@ -123,6 +124,36 @@ def test_from_a_definition_to_a_verdict(here: Served, url: str) -> None:
     assert here.http.delete(f"/api{path}", params={"name": "a/b ü"}).status_code == 204
     assert here.http.get(f"/api{path}").status_code == 404
     study_here.close()
+
+
+def test_questions_are_answered_and_record_nothing(here: Served, url: str) -> None:
+    study = here.http.post("/api/studies", json={**SMALL, "name": "asked"}).json()["id"]
+    early = here.http.post(f"/api/studies/{study}/worth", json={})
+    assert refused(early)[0] == 409
+    rows = [{"params": {"x": x}, "value": hill(x)} for x in (0.1, 0.4, 0.7, 0.9)]
+    post(here, f"/studies/{study}/attach", {"rows": rows})
+    before = get(here, f"/studies/{study}")
+    asked: dict[str, Any] = {
+        "worth": {"price": 1e6},
+        "what_if": {"params": {"x": 0.5}, "value": 9.0, "std_error": 0.01},
+        "predict": {"designs": [{"x": 0.4}, {"x": 0.5}]},
+    }
+    found = {}
+    for what, body in asked.items():
+        job = post(here, f"/studies/{study}/{what}?wait=30", body)["job"]["id"]
+        found[what] = wait_for(lambda job=job: get(here, f"/jobs/{job}"), what)[what]
+    assert get(here, f"/studies/{study}") == before
+    assert found["worth"]["worth_it"] is False
+    assert found["worth"]["gain"] >= 0
+    assert found["what_if"]["then"]["action"][0]["x"] == pytest.approx(0.5, abs=0.05)
+    assert found["what_if"]["change_of_expected_loss"] < -1
+    expected = he.load_study("asked", url).predict(asked["predict"]["designs"]).to_dict("records")
+    for row, own in zip(found["predict"]["predictions"], expected, strict=True):
+        assert row == pytest.approx(own, rel=1e-6, abs=1e-9)
+    assert refused(here.http.post(f"/api/studies/{study}/worth", json={"price": -1.0}))[0] == 422
+    wrong = post(here, f"/studies/{study}/predict?wait=30", {"designs": [{"y": 0.4}]})["job"]["id"]
+    ended = wait_for(lambda: get(here, f"/jobs/{wrong}")["job"], "error")
+    assert (ended["state"], "misses x" in ended["error"]) == ("failed", True)
 
 
 def wait_for(question: Any, key: str, pause: float = 0.1) -> dict[str, Any]:

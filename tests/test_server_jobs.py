@@ -17,7 +17,7 @@ import pytest
 
 import hentropy as he
 from hentropy.errors import InputError
-from hentropy.studies.records import StudyKey
+from hentropy.studies.records import StudyKey, Verdict
 from hentropy.studies.storage import Store, open_store
 from hentropy.views.plots.scene import scene_of
 from hentropy.views.server import job_process
@@ -26,6 +26,7 @@ from hentropy.views.server.job_queue import KEPT, JobQueue
 from hentropy.views.server.jobs import Busy, Job, JobService, LatestLooks, Look, Part, job_json
 from hentropy.views.server.looking import TooLong, at_most, drawn_in_time, look
 from hentropy.views.server.settings import usual_memory
+from support.tiers import nightly
 from support.waiting import LATE, PATIENCE, until
 
 KEY = StudyKey(1, "study", 1.0)
@@ -511,6 +512,18 @@ def test_a_deadline_counts_what_is_computed() -> None:
         pass  # the timer is off again
 
 
+def test_a_deadline_waits_until_the_store_has_written(sqlite_url: str) -> None:
+    store = open_store(sqlite_url)
+    study = store.create("lab", {}, {})
+    large = Verdict([{"x": i / 7} for i in range(100_000)], -1.0, 0.5, "maximize", 1, raw=None)
+    with pytest.raises(TooLong), at_most(0.001):  # noqa: PT012
+        store.keep(study, large)
+        while True:
+            pass
+    assert [stored.verdict.action for stored in store.verdicts(study)] == [large.action]
+    store.close()
+
+
 def test_a_look_that_takes_too_long_makes_room(site: Site) -> None:
     with contextlib.closing(JobService(site.url, look_seconds=0.1)) as job_service:
         failed = job_service.wait(job_service.look(site.slow.log.record).id, PATIENCE)
@@ -579,7 +592,7 @@ def large(site: Site) -> he.Study:
     return site.study("large", told=14_000)
 
 
-@pytest.mark.parametrize("verb", ["ask", "look"])
+@pytest.mark.parametrize("verb", ["look", nightly("ask")])
 def test_a_study_that_needs_too_much_memory_fails_and_others_go_on(
     site: Site,
     large: he.Study,
@@ -603,7 +616,7 @@ def test_a_study_that_needs_too_much_memory_fails_and_others_go_on(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", ["ask", "look"])
+@pytest.mark.parametrize("verb", ["ask", nightly("look")])
 def test_a_study_that_takes_for_ever_is_ended_and_others_go_on(
     site: Site, verb: str, caplog: pytest.LogCaptureFixture
 ) -> None:

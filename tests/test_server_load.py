@@ -19,11 +19,11 @@ import hentropy as he
 from hentropy.studies.records import State
 from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import Served, served
+from support.tiers import nightly
 from support.waiting import PATIENCE, until
 
-CLIENTS, EACH = 50, 3
-FIRST = CLIENTS * EACH - 6
-"""The last six trials are proposed by a model, the others fill the space."""
+EACH, BY_MODEL = 3, 6
+"""How many trials a client does; of all of them, so many are proposed by the model."""
 
 SPACE = he.Space(x=he.Real(0, 1), y=he.Real(0, 1))
 GENEROUS = ServerLimits(per_second=1e6, burst=1_000_000, jobs=200)
@@ -75,12 +75,15 @@ def server(postgres_url: str) -> Iterator[Served]:
         yield it
 
 
-def test_fifty_clients_lose_nothing(server: Served, postgres_url: str) -> None:
+@pytest.mark.parametrize("count", [8, nightly(50)])
+def test_many_clients_lose_nothing(count: int, server: Served, postgres_url: str) -> None:
     address = server.url
-    study = he.Study(SPACE, he.Maximize(), name="load", first=FIRST, hyperparameters="map", storage=postgres_url)
-    clients = [Client(address, study.log.record.id, name) for name in range(CLIENTS)]
+    study = he.Study(
+        SPACE, he.Maximize(), name="load", first=count * EACH - BY_MODEL, hyperparameters="map", storage=postgres_url
+    )
+    clients = [Client(address, study.log.record.id, name) for name in range(count)]
     begun, over = time.monotonic(), threading.Event()
-    with ThreadPoolExecutor(CLIENTS + 1) as threads:
+    with ThreadPoolExecutor(count + 1) as threads:
         reading = threads.submit(_reads_until, over, address, f"/studies/{study.log.record.id}")
         try:
             done = list(threads.map(Client.work, clients))
@@ -88,20 +91,20 @@ def test_fifty_clients_lose_nothing(server: Served, postgres_url: str) -> None:
             over.set()
     seconds = time.monotonic() - begun
     statuses = sum((told.statuses for told in done), Counter[int]())
-    print(f"\n{CLIENTS} clients, {CLIENTS * EACH} trials in {seconds:.1f} s; answers {dict(statuses)}")
+    print(f"\n{count} clients, {count * EACH} trials in {seconds:.1f} s; answers {dict(statuses)}")
     assert max(statuses) < 300
     middle = statistics.median(reading.result())
     print(
         f"{len(reading.result())} reads meanwhile: median {1e3 * middle:.0f} ms, slowest {max(reading.result()):.2f} s"
     )
-    assert len(reading.result()) > CLIENTS, "who reads waits for who computes"
+    assert len(reading.result()) > count, "who reads waits for who computes"
     owners = Counter(number for told in done for number in told.values)
-    assert owners == Counter(range(CLIENTS * EACH)), "every trial was handed to one client"
+    assert owners == Counter(range(count * EACH)), "every trial was handed to one client"
     trials = study.records
-    assert [trial.number for trial in trials] == list(range(CLIENTS * EACH))
+    assert [trial.number for trial in trials] == list(range(count * EACH))
     assert {trial.number: trial.value for trial in trials} == {n: v for told in done for n, v in told.values.items()}
     assert all(trial.state is State.COMPLETE for trial in trials)
-    assert sum(trial.origin == "proposed" for trial in trials) == CLIENTS * EACH - FIRST
+    assert sum(trial.origin == "proposed" for trial in trials) == BY_MODEL
     # everything was told once, and by the client that had it
     observations = study.store.observations(study.log.record)
     assert Counter(one.number for one in observations) == owners

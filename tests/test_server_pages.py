@@ -42,7 +42,7 @@ def asked(server: Served, study: int) -> int:
     services = server.services
     job = services.job_service.wait(services.job_service.ask(services.study_service.record(study)).id, PATIENCE)
     assert job.state == "done", job.error
-    assert job.result is not None
+    assert isinstance(job.result, list)
     return job.result[0]
 
 
@@ -67,6 +67,7 @@ def test_the_list_says_where_each_study_stands(server: Served, visit: httpx.Clie
     assert "<i>odd" not in text
 
 
+@pytest.mark.smoke
 def test_a_result_is_told_through_the_form(server: Served, visit: httpx.Client) -> None:
     study = begun(server, "told", trials=0)
     number, page = asked(server, study), f"/studies/{study}"

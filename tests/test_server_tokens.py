@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from hentropy.errors import InputError
-from hentropy.views.server.guard.sessions import Sessions, new_token
+from hentropy.views.server.guard.people import hashed, new_token
+from hentropy.views.server.guard.sessions import Sessions
 from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import TOKEN, Served, served
 from support.visiting import JSON, browser, fields, log_in, of_the_api, of_the_pages
@@ -28,7 +29,7 @@ def guarded(sqlite_url: str) -> Iterator[Served]:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "lab.example"])
 def test_other_machines_need_a_token(host: str) -> None:
-    with pytest.raises(InputError, match="there is no token; give one with --token"):
+    with pytest.raises(InputError, match="there is no token; leave out --no-token"):
         Settings("sqlite:///x.db", host)
     Settings("sqlite:///x.db", host, token=TOKEN)
 
@@ -67,10 +68,12 @@ def test_no_page_is_shown_without_the_token(guarded: Served) -> None:
     every = of_the_pages()
     assert len(every) > 10
     for method, path in every:
-        if path == "/login":
+        if path in ("/login", "/health", "/ready"):
             continue
         answer = guarded.http.request(method, path)
-        if method == "GET":
+        if path == "/metrics":  # programs read it
+            assert answer.status_code == 401
+        elif method == "GET":
             assert (answer.status_code, answer.headers["location"]) == (303, f"/login?next={path}"), path
         else:
             assert answer.status_code in (401, 403), path
@@ -94,10 +97,10 @@ def test_tokens_are_compared_in_constant_time(guarded: Served, monkeypatch: pyte
 
     monkeypatch.setattr(hmac, "compare_digest", compare)
     guarded.http.get("/api/studies", headers={"Authorization": "Bearer wrong"})
-    assert compared == [(b"wrong", TOKEN.encode())]
+    assert compared == [(hashed("wrong").encode(), hashed(TOKEN).encode())]
 
 
-def test_who_guesses_has_to_wait_and_meanwhile_the_right_token_is_refused_too(sqlite_url: str) -> None:
+def test_who_guesses_has_to_wait_and_the_right_token_behind_the_same_address_does_not(sqlite_url: str) -> None:
     def bearer(token: str) -> httpx.Response:
         return server.http.get("/api/studies", headers={"Authorization": f"Bearer {token}"})
 
@@ -105,10 +108,25 @@ def test_who_guesses_has_to_wait_and_meanwhile_the_right_token_is_refused_too(sq
     with served(Settings(sqlite_url, token=TOKEN, limits=limits)) as server, browser(server) as client:
         assert [log_in(client, "wrong").status_code for _ in range(4)] == [401, 401, 401, 429]
         assert 1 <= int(log_in(client, "wrong").headers["retry-after"]) <= 60
-        assert log_in(client).status_code == 429
-        # programs are not people
-        assert bearer(TOKEN).status_code == 200
-        assert [bearer(token).status_code for token in ("w", "w", "w", "w", TOKEN)] == [401, 401, 401, 429, 429]
+        assert log_in(client).status_code == 303
+        assert [bearer(token).status_code for token in ("w", "w", "w", "w", TOKEN)] == [401, 401, 401, 429, 200]
+
+
+def test_a_link_with_the_token_opens_and_leaves_no_trace_of_it(guarded: Served) -> None:
+    study = guarded.create()
+    with browser(guarded) as client:
+        wrong = client.get("/?token=wrong")
+        assert (wrong.status_code, "set-cookie" in wrong.headers) == (401, False)
+        answer = client.get(f"/studies/{study}?sort=value&token={TOKEN}")
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/studies/{study}?sort=value")
+        assert TOKEN not in answer.headers["set-cookie"]
+        assert client.get(f"/studies/{study}").status_code == 200
+        session = dict(client.cookies)
+        assert client.get("/?token=wrong").headers["location"] == "/"  # who is in already stays so
+        assert dict(client.cookies) == session
+        for path in ("//evil.example", "///evil.example"):
+            assert client.get(f"{guarded.url}{path}?token={TOKEN}").headers["location"] == "/evil.example"
+    assert guarded.http.get(f"/api/studies?token={TOKEN}").status_code == 401  # programs send a header
 
 
 def test_who_is_in_stays_in_while_others_guess(sqlite_url: str) -> None:

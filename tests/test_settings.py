@@ -18,6 +18,7 @@ from hentropy.core.spaces import Choice, Levels, Pool, Real, Space
 from hentropy.errors import DecisionError, InputError
 from hentropy.studies.study.rules import spent_sentence
 from support.beliefs import LOW, WIDTH, designs, gaussian
+from support.tiers import nightly
 
 FIDELITIES = Space(x=Real(0.0, 1.0), y=Real(0.0, 1.0), fidelity=Levels([0.2, 1.0]))
 REAL = FIDELITIES.fixed(fidelity=1.0)
@@ -59,6 +60,7 @@ def test_a_gain_is_about_what_may_be_decided() -> None:
         assert float(drawn.mean()) == pytest.approx(float(gain), abs=4.0 * float(drawn.std()) / 300**0.5)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("hyperparameters", ["map", "mixture"])
 @pytest.mark.parametrize(
     "decision", [he.Maximize(), he.TopK(2, scaled=True), he.KGuesses(2), he.Identify("argmax")], ids=repr
@@ -132,7 +134,7 @@ def test_plates_are_as_good_as_the_best_of_all() -> None:
     assert float(gains.value[0]) >= 0.97 * float(gains.value.max()) - slack
 
 
-@pytest.mark.parametrize("decision", [he.Maximize(), he.TopK(3, scaled=True)], ids=repr)
+@pytest.mark.parametrize("decision", [nightly(he.Maximize()), he.TopK(3, scaled=True)], ids=repr)
 def test_a_plate_has_one_temperature(decision: he.Decision) -> None:
     space = Space(
         kind=["p", "q", "r"],

@@ -25,7 +25,6 @@ from support.beliefs import (
     two_outcomes,
 )
 
-pytestmark = pytest.mark.core
 SPACE = Space.box(LOW.tolist(), (LOW + WIDTH).tolist())
 POINTS = designs(4, seed=21)
 
@@ -72,6 +71,7 @@ def test_moments_are_those_of_dense_inverses_point_by_point(H: int) -> None:
     assert (moments.outcomes, belief.outcomes, belief.components) == (2, ("yield", "impurity"), H)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("H", [1, 3])
 @pytest.mark.parametrize("make", [two_outcomes, three_outcomes])
 def test_the_belief_does_not_contradict_itself(make: object, H: int) -> None:

@@ -17,7 +17,7 @@ from hentropy.core.decisions.limits import Limited
 from support.beliefs import dense, tensor
 from support.outcomes import lines
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 LINE = he.Space(x=he.Real(0.0, 1.0))
 LIMIT, FALLBACK = -0.8, 1.0
@@ -119,7 +119,7 @@ def test_the_entropy_of_a_front_is_the_least_of_all_pairs(seed: int) -> None:
     assert found.value == pytest.approx(least, abs=6 * found.std_error + 0.01 * abs(least))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["list", "line"])
 @pytest.mark.parametrize("kind", ["limited", "pareto"])
 def test_proposals_have_nearly_the_greatest_gain(kind: str, where: str) -> None:

@@ -14,8 +14,7 @@ from hentropy.core.solvers import Finite, Nested, OneShot
 from support.beliefs import designs, tensor, three_outcomes, two_outcomes
 from support.decisions import POOL, ROWS, SPACE
 from support.outcomes import LIMIT, Brute, Sold, lines, sold
-
-pytestmark = pytest.mark.core
+from support.tiers import nightly
 
 NAMES = ("yield", "impurity")
 OWN = he.decision(sold, he.Points(1), outcomes=NAMES)
@@ -78,7 +77,6 @@ def test_gain_of_two_designs_and_of_one_beside_a_pending_one(H: int) -> None:
     assert float(more.value) == pytest.approx(both - one, abs=6 * float(more.std_error) + 0.02 * both)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("H", "seed", "pending"),
     [(1, 7, None), (3, 1, None), (3, 7, None), (1, 2, tensor([[0.25]])), (3, 2, tensor([[0.25]]))],
@@ -96,7 +94,6 @@ def test_proposals_are_as_good_as_the_best_of_all(H: int, seed: int, pending: Te
         assert brute.gain(torch.cat([before, proposal.x])) - already >= 0.95 * (max(gains) - already), (space, proposal)
 
 
-@pytest.mark.thorough
 def test_two_designs_are_proposed_together() -> None:
     belief = lines(1, seed=2)
     brute = Brute(belief, ROWS_1D, 9)
@@ -114,7 +111,6 @@ def test_what_would_be_done_after_bad_and_good_outcomes() -> None:
     assert bad.expected_loss >= middle.expected_loss >= good.expected_loss
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("solver", [Nested(restarts=2, steps=4, screened=32), OneShot(restarts=4, steps=4), None])
 def test_every_solver_looks_ahead_to_two_outcomes(solver: Any) -> None:
     proposal = he.propose(OWN, lines(3), LINE, solver=solver)
@@ -185,8 +181,7 @@ class Mixed(he.Decision):
 LONG = he.Pool(designs(700, seed=1))
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(("decision", "H"), [(Pair(), 1), (Mixed(), 3)], ids=["drawn", "affine, mixture"])
+@pytest.mark.parametrize(("decision", "H"), [nightly(Pair(), 1), (Mixed(), 3)], ids=["drawn", "affine, mixture"])
 def test_tuples_of_a_long_list_are_searched(decision: he.Decision, H: int) -> None:
     """What exchange finds is no worse than any of many random tuples, now and after each outcome."""
     belief = two_outcomes(H)
@@ -209,7 +204,6 @@ def test_an_affine_loss_of_two_outcomes_is_that_of_the_means() -> None:
     assert he.entropy(Mixed(), belief, SPACE).value <= found.value + 1e-9
 
 
-@pytest.mark.thorough
 def test_other_kinds_of_actions_see_both_outcomes() -> None:
     belief, at = two_outcomes(3), designs(3, seed=2)
     for decision in (

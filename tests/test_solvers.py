@@ -37,6 +37,7 @@ from hentropy.core.solvers.ascent import ascend_together
 from hentropy.studies.testing import check_solver
 from support.beliefs import dense, designs, gaussian, tensor
 from support.decisions import POOL, ROWS, SPACE, line
+from support.tiers import nightly
 from support.waiting import PATIENCE
 
 SOLVERS: dict[str, Solver] = {
@@ -47,6 +48,7 @@ SOLVERS: dict[str, Solver] = {
 DECISIONS: dict[str, Decision] = {"maximize": Maximize(), "top_k": TopK(2, weight=1.0, cap=5.0), "pair": KGuesses(2)}
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("decision", DECISIONS)
 def test_solvers_on_a_box(solver: str, decision: str) -> None:
@@ -93,7 +95,10 @@ CASES: dict[str, tuple[Decision, Callable[[], Gaussian], Space, int]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+LONG = ("top_k_2d", "sequence_2d", "integer", "logarithmic")
+
+
+@pytest.mark.parametrize("name", [nightly(name) if name in LONG else name for name in CASES])
 def test_auto_is_no_worse_than_a_dense_grid(name: str) -> None:
     """Both audited anew, for the best of many noisy gains looks better than it is: at most 7 % below it."""
     decision, make, space, count = CASES[name]

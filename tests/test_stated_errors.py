@@ -16,8 +16,9 @@ from hentropy.core.gain import Appraisal, Effort, Gain
 from hentropy.core.spaces import DesignSpace
 from support.beliefs import dense, designs, gaussian, transformed, two_outcomes
 from support.decisions import SPACE, BothSides, Worst, line
+from support.tiers import nightly
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 LIST = he.Pool(designs(24, seed=3))
 LONG_LIST = he.Pool(designs(700, seed=4))
@@ -82,9 +83,8 @@ def spread_by_stated_error(case: Case) -> float:
 EVERY_TIME = ("top_k, gp", "min_max, gp", "sequence, gp", "target, gp", "top_k, list", "k_guesses_2, list")
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in EVERY_TIME else pytest.mark.slow) for name in CALIBRATED]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name if name in EVERY_TIME else nightly(name) for name in CALIBRATED])
 def test_stated_errors_are_those_of_other_seeds(name: str) -> None:
     """False alarms: the ratio has a standard error of 0.13 where errors are right, so below 1e-4 for each case."""
     assert LEAST < spread_by_stated_error(CALIBRATED[name]) < MOST

@@ -10,7 +10,7 @@ from hentropy.studies.study import Standing, StoppingRule
 from support.commands import STUDY, done
 from support.studies import begun, hill, study
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ def test_a_stored_study_is_the_study_in_memory(store_url: str) -> None:
         made.close()
 
 
+@pytest.mark.smoke
 def test_a_loaded_study_goes_on(store_url: str) -> None:
     made = told(kept(store_url, stop=[he.Budget(9), he.GainBelow(1e-9, patience=2)], max_seconds=60.0), 5)
     loaded = he.load_study("hill", store_url)

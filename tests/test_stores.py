@@ -23,6 +23,7 @@ from support.studies import measured
 from support.waiting import PATIENCE, until
 
 
+@pytest.mark.smoke
 def test_memory_conforms() -> None:
     store = MemoryStore()
     check_store(lambda: store)

@@ -26,6 +26,7 @@ def designs(made: he.Study) -> torch.Tensor:
     return torch.stack([made.space.encode(trial.params) for trial in made.records])
 
 
+@pytest.mark.smoke
 def test_a_loop_finds_the_top_and_keeps_its_books() -> None:
     made = told(study(seed=3), 9)
     verdict = made.decide()

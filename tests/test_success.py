@@ -22,7 +22,7 @@ from hentropy.core.gain import Effort
 from hentropy.core.models.gp import ConstantMean
 from hentropy.core.models.success import Mode, fit_success, sites
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 MEAN = 0.7
 UNIT = Frame(lambda x: x, torch.zeros((), dtype=torch.float64), torch.ones((), dtype=torch.float64))
@@ -164,7 +164,7 @@ def test_an_action_pays_for_its_designs_that_fail(belief: he.Belief, success: Su
     assert together.expected_loss(joint, pairs, none)[0] == pytest.approx(counted, abs=0.01)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("decision", [he.Maximize(), he.TopK(3, weight=0.3)], ids=["maximize", "top_k"])
 def test_a_long_list_is_searched_as_whole_actions_are(
     belief: he.Belief, success: Success, decision: he.Decision
@@ -195,7 +195,8 @@ SURE = 30.0
 """A latent value so far above zero that every experiment succeeds."""
 
 
-@pytest.mark.thorough
+@pytest.mark.covering
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "decision",
     [he.Maximize(), he.TopK(2, weight=0.3), he.KGuesses(3), he.MinMax()],
@@ -329,7 +330,7 @@ def test_options_share_their_failures() -> None:
     assert min(chance["water"], chance["ethanol"]) > 0.8
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("decision", [he.Maximize(), he.TopK(3), he.KGuesses(2)], ids=repr)
 def test_an_action_that_would_fail_is_not_decided(decision: he.Decision, belief: he.Belief, success: Success) -> None:
     free = he.entropy(decision, belief, SQUARE)
@@ -419,7 +420,7 @@ def test_what_failures_teach_lies_where_experiments_begin_to_fail(belief: he.Bel
     assert float(each.max()) > 10.0 * float(each[places[:, 0] < 0.25].max())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_proposals_avoid_what_would_fail(belief: he.Belief, success: Success) -> None:
     """What a failure would teach is worth most where it is not likely."""
     proposal = he.propose(he.Maximize(), belief, SQUARE, success=success)

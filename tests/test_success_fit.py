@@ -10,7 +10,7 @@ from hentropy.core.beliefs.success import Sightings, seen_between, yes_or_no
 from hentropy.core.models.hyperparameters import ascend
 from hentropy.core.models.success import ARRIVED, Factor, GradesPosterior, Mode, fit_success
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 
 def cube(d: int) -> he.Space:

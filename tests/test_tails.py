@@ -128,6 +128,7 @@ def error_of(belief: Gaussian | Transformed, points: Tensor = POINTS) -> float:
     return float((mean - smooth(points)).square().mean().sqrt())
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("treatment", ["auto", "families", "mixture", "map"])
 @pytest.mark.parametrize("noise", [None, 0.05])
 def test_gross_errors_do_no_harm_and_are_named(treatment: Treatment, noise: float | None) -> None:

@@ -13,7 +13,7 @@ from hentropy.core.decisions.target import Aim
 from support.beliefs import designs, gaussian, truth
 from support.value_moments import moments
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 AIMS: dict[str, Aim] = {"a": 0.3, "b": (-0.5, 0.2), "c": "<= 0.1", "d": ">= 0.4"}
 SCALE = {"a": 2.0, "b": 0.5, "c": 1.0, "d": 4.0}

@@ -11,7 +11,7 @@ from torch import Tensor
 from hentropy import Minimize, Outcome, Space, Study, Target, fit, fit_outcomes
 from hentropy.core.action_search.base import loss_now
 from hentropy.core.beliefs import Gaussian, Needs, Several, Transformed
-from hentropy.core.beliefs.fixed import TransformedPoints
+from hentropy.core.beliefs.fixed import FixedPoints
 from hentropy.core.beliefs.links import Bend, Latent
 from hentropy.core.decisions.normal import truncated_outcomes
 from hentropy.core.entropy import check_fit
@@ -21,9 +21,10 @@ from hentropy.studies.outcomes import Computed
 from hentropy.studies.testing import check_belief, check_decision
 from hentropy.views.plots import PICTURES, picture
 from support.beliefs import composed, designs, gaussian, tensor, transformed
-from support.decisions import POOL, ROWS, SPACE
+from support.decisions import POOL, ROWS, SPACE, each_way
+from support.tiers import nightly
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 BENDS = {"up": (0.2, 3.0, 0.5), "down": (8.0, 0.25, -1.0), "none": (1.3, 1.3, 0.2), "decades": (1e-5, 2.0, 0.4)}
 
@@ -253,8 +254,8 @@ def test_means_at_the_designs_themselves_and_at_fixed_points(q: int) -> None:
     """The quick ways against the general one."""
     belief, x, at = transformed(3), designs(4, q, seed=12), designs(6, seed=13)
     fantasy = belief.look_ahead(x).fantasy(belief.nodes(6, q))
-    assert torch.allclose(fantasy.own_means(), fantasy.moments(x.unsqueeze(1), Needs.MEAN).mean[0], atol=1e-7)
-    [found] = TransformedPoints.prepare(belief, at).after(fantasy, Needs.MEAN)
+    assert torch.allclose(fantasy.own_means(x), fantasy.moments(x.unsqueeze(1), Needs.MEAN).mean[0], atol=1e-7)
+    [found] = FixedPoints.prepare(belief, at, Needs.MEAN).after(fantasy, Needs.MEAN)
     assert torch.allclose(found.mean[0], fantasy.shared_moments(at[None], Needs.MEAN).mean[0, :, :, 0], atol=1e-7)
 
 
@@ -265,21 +266,14 @@ def test_some_of_its_components() -> None:
     assert torch.allclose(belief.component(0).observed, belief.component(1).observed)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", ROWS)
-def test_every_decision_on_a_box(name: str) -> None:
-    row = ROWS[name]
-    check_decision(row.make(0.0), transformed(1), SPACE, moved=row.make, scales=row.linear, designs=row.designs)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", ROWS)
-def test_every_decision_with_a_mixture_on_a_list(name: str) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "where"), each_way(ROWS, "box", "list"))
+def test_every_decision(name: str, where: str) -> None:
+    """On a box, and with a mixture on a list."""
     row = ROWS[name]
     families = None if row.make(0.0).needs is Needs.JOINT else composed(3, 2)
-    check_decision(
-        row.make(0.0), transformed(3, covariance=families), POOL, moved=row.make, scales=row.linear, designs=row.designs
-    )
+    belief, space = (transformed(1), SPACE) if where == "box" else (transformed(3, covariance=families), POOL)
+    check_decision(row.make(0.0), belief, space, moved=row.make, scales=row.linear, designs=row.designs)
 
 
 def skewed(n: int, d: int = 2, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -457,7 +451,7 @@ def test_standard_errors_are_those_of_the_outcomes() -> None:
     X, Y = skewed(20)
     belief = fit(X, Y, space=BOX, noise=1e-2 * float(Y.std()), hyperparameters="transformed")
     assert isinstance(belief, Transformed)
-    _, log_slope = belief.seen(Y)
+    _, log_slope = belief.behind(Y)
     expected = (1e-2 * Y.std() * log_slope.exp()).square() / belief.latent.frame.scale.square()
     assert torch.allclose(belief.latent.noise[belief.bent], expected[belief.bent].clamp_min(NOISE_FLOOR))
 
@@ -495,8 +489,8 @@ def test_of_several_outcomes_none_is_transformed() -> None:
     assert alone.outcomes == ("a",)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.slow
+@pytest.mark.parametrize("log", [nightly(False), True])
 def test_a_study_with_transformed_outcomes(log: bool) -> None:
     """Asked, told, decided and shown in pictures; outcomes modelled as logarithms may be transformed as well."""
     outcomes = {"depth": Outcome(unit="m", log=log)}

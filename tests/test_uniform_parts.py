@@ -14,7 +14,7 @@ from torch import Tensor
 import hentropy as he
 from hentropy.core.spaces.uniform_parts import UniformParts
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 ERRORS = 4.8
 COUNT = 20_000

@@ -63,7 +63,7 @@ def drawing(page: str) -> str:
         lines += _layer(layer, top)
         top += layer.height + 12
     lines.append(_box(MARGIN, top, WIDTH - 2 * MARGIN, BOX_HEIGHT, "#f4f4f4", "#8a94a0"))
-    lines.append(_text(BOX_LEFT, top + 23, "errors, the version, lazy: below all layers", 14))
+    lines.append(_text(BOX_LEFT, top + 23, "errors, the version, lazy, loading: below all layers", 14))
     return "\n".join([*lines, "</svg>", ""])
 
 

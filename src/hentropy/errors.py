@@ -3,7 +3,8 @@
     HentropyError
     ├── InputError       a value, shape or option that cannot be used (also a ValueError)
     ├── DecisionError    a decision whose loss, points or actions misbehave
-    ├── ModelError       a belief that cannot be made: a matrix that is not positive definite, an unsupported model
+    ├── ModelError       a belief that cannot be made, such as one of an unsupported model
+    │   └── NumericalError  rounding or extreme values stop a computation: a matrix is not positive definite
     ├── StudyError       an ask, tell or decide that does not fit the state of the study
     │   └── NoSuchTrial  a trial that the study does not have
     ├── StorageError     a store that cannot be opened, read or written
@@ -155,6 +156,10 @@ class ModelError(HentropyError):
     """A belief that cannot be made from this model or these data."""
 
     usual_page = DocPage.MODELS
+
+
+class NumericalError(ModelError):
+    """Numbers that cannot be computed with: by these data alone, so that with more of them it may work again."""
 
 
 class StudyError(HentropyError):

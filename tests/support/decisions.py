@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import torch
@@ -38,6 +39,7 @@ from hentropy import (
 from hentropy.core.beliefs import Frame, Needs, Several
 from hentropy.core.beliefs.kernels import Profile, Stationary
 from support.beliefs import LOW, WIDTH, designs
+from support.tiers import cover, nightly
 
 SPACE = Space.box(LOW.tolist(), (LOW + WIDTH).tolist())
 POOL = Pool(designs(10, seed=1))
@@ -93,14 +95,18 @@ class Row:
     moves: bool = True
 
     @property
+    def searched(self) -> bool:
+        """Whether actions are searched: then gains take seconds."""
+        return isinstance(self.make(0.0).actions, Points | Box)
+
+    @property
     def designs(self) -> int:
         """At how many designs gains are compared.
 
         At two where losses are averages over draws and actions are searched: that takes most of the time, and of such
         gains the suite only sees what is wrong by a quarter and more.
         """
-        made = self.make(0.0)
-        return 2 if made.needs is Needs.JOINT and isinstance(made.actions, Points | Box) else 4
+        return 2 if self.searched and self.make(0.0).needs is Needs.JOINT else 4
 
 
 def bet(f: Tensor, a: tuple[str, float]) -> Tensor:
@@ -157,6 +163,14 @@ ROWS: dict[str, Row] = {
     "own_class": Row(lambda c: Worst(), linear=True),
     **_rows_at(PLACES, designs(4, 2, seed=6), ASIDE),
 }
+
+
+def each_way(rows: dict[str, Row], *ways: str) -> list[Any]:
+    """Each row in each way; of those whose actions are searched, one of each kind runs in one way each time."""
+    made = {name: row.make(0.0) for name, row in rows.items() if row.searched}
+    kinds = {(type(own), type(own.actions)): name for name, own in made.items()}
+    kept = cover(product(kinds.values(), ways))
+    return [case if case in kept or case[0] not in made else nightly(*case) for case in product(rows, ways)]
 
 
 TWO = ("yield", "impurity")

@@ -129,18 +129,21 @@ def drawn(made: Picture) -> Figure | None:
         return None
     DRAWN.add(words)
     figure = draw(made)
-    figure.set_dpi(30)
-    figure.canvas.draw()
-    for text in figure.findobj(Text):
-        if isinstance(text, Text) and text.get_visible() and text.get_text().strip():
-            box = text.get_window_extent()
-            assert -SLACK <= box.x0 <= box.x1 <= figure.bbox.x1 + SLACK, text
-            assert -SLACK <= box.y0 <= box.y1 <= figure.bbox.y1 + SLACK, text
+    figure.draw_without_rendering()
+    room, paper = figure.get_tightbbox(), figure.get_size_inches()  # of what is shown: ticks beyond an axis are not
+    beyond = [text for text in figure.findobj(Text) if _is_beyond(text, figure)]
+    assert -SLACK <= room.x0 <= room.x1 <= paper[0] + SLACK, beyond
+    assert -SLACK <= room.y0 <= room.y1 <= paper[1] + SLACK, beyond
     return figure
 
 
-SLACK = 2.0
-"""Pixels of a coarse picture by which a text may be off."""
+def _is_beyond(text: Any, figure: Figure) -> bool:
+    box = text.get_window_extent()
+    return bool(text.get_text().strip() and not figure.bbox.padded(SLACK * figure.dpi).contains(box.x1, box.y1))
+
+
+SLACK = 0.05
+"""Inches by which what is drawn may reach beyond the paper."""
 
 
 HOSTILE = "</script><script>alert(1)</script> $x$ %{x} <b>_"

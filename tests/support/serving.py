@@ -64,7 +64,7 @@ def served(settings: Settings) -> Iterator[Served]:
     """A server with these settings, but a free port."""
     listener = listening("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    server = Server(replace(settings, port=port), verbose=False)
+    server = Server(replace(settings, port=port))
     app = server.config.app
     assert isinstance(app, FastAPI)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from fastapi.routing import APIRoute
 
-from hentropy.views.server import events, login
+from hentropy.views.server import events, health, login
 from hentropy.views.server.pages import posting, reading
 from support.serving import TOKEN, Served
 from support.waiting import PATIENCE
@@ -114,7 +114,7 @@ def log_in(client: httpx.Client, token: str = TOKEN, after: str = "/") -> httpx.
     return client.post("/login", data={**form, "token": token})
 
 
-PAGES = (login, events, posting, reading)
+PAGES = (login, health, events, posting, reading)
 """The modules with routes of pages."""
 
 

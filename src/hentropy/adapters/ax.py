@@ -3,13 +3,26 @@
 Metrics are outcomes by their names. The node models them itself, in their own units. Within the modular generator, Ax
 hands over a model of its own, of transformed designs and standardised metrics. A decision that speaks of values, such
 as a level set, belongs in the node.
+
+A trial that failed, or with a metric that is not finite, is a failure. One that was stopped early counts with the value
+that it would have ended with, as complete trials went on from the step of its last report; where that is not known, it
+is pending, and so are running trials.
 """
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from hentropy.adapters.host import HostTrials, space_of, usual_decision, with_outcomes
+from hentropy.adapters.host import (
+    Curve,
+    HostTrials,
+    continued,
+    finite_or_failed,
+    space_of,
+    states_error,
+    usual_decision,
+    with_outcomes,
+)
 from hentropy.core.acquisition import EHIG
 from hentropy.core.decisions import Decision
 from hentropy.core.given import is_finite
@@ -28,7 +41,6 @@ from ax.core.outcome_constraint import OutcomeConstraint
 from ax.core.parameter import ChoiceParameter, FixedParameter, ParameterType, RangeParameter
 from ax.core.parameter import Parameter as AxParameter
 from ax.core.parameter_constraint import ParameterConstraint
-from ax.core.search_space import SearchSpace
 from ax.core.trial_status import TrialStatus
 from ax.core.types import ComparisonOp, TParameterization
 from ax.generation_strategy.external_generation_node import ExternalGenerationNode
@@ -86,17 +98,27 @@ class HentropyNode(ExternalGenerationNode):
         pending: Sequence[TParameterization] | None = None,
     ) -> Study:
         """An experiment as a study of hentropy, in memory; running trials are pending, unless designs are given."""
-        space, fidelity = _space(experiment.search_space)
-        names = tuple(experiment.metrics)
+        varied = {
+            name: p for name, p in experiment.search_space.parameters.items() if not isinstance(p, FixedParameter)
+        }
+        own = tuple(varied)
+        options = with_outcomes(tuple(experiment.metrics), self._options)
         running = [arm.parameters for arm in _arms(experiment, TrialStatus.RUNNING)] if pending is None else pending
-        return HostTrials(
-            tuple(_ended(experiment, experiment.lookup_data() if data is None else data, space.names)),
-            tuple(_own(one, space.names) for one in running),
-        ).study(
+        ended = _ended(experiment, experiment.lookup_data() if data is None else data, own, options)
+        stopped = [(_own(arm.parameters, own), None) for arm in _arms(experiment, TrialStatus.EARLY_STOPPED)]
+        known = [design for design, _ in ended]
+        waiting = [*(_own(one, own) for one in running), *(design for design, _ in stopped if design not in known)]
+        space = space_of(
+            {name: _parameter(p) for name, p in varied.items()},
+            [*known, *waiting],
+            where=[_condition(one) for one in experiment.search_space.parameter_constraints],
+        )
+        fidelity = {name: p.target_value for name, p in varied.items() if p.is_fidelity}
+        return HostTrials(tuple(ended), tuple(waiting)).study(
             space,
             _usual(experiment) if self._decision is None else self._decision,
             **({"decide_on": fidelity} if fidelity else {}),
-            **with_outcomes(names, self._options),
+            **options,
         )
 
 
@@ -142,22 +164,52 @@ def ehig_inputs(
     return {"model": model, "decision": decision, "bounds": box, "X_pending": X_pending, **(options or {})}
 
 
-def _ended(experiment: Experiment, data: Data, names: Sequence[str]) -> list[tuple[Params, Any]]:
-    """Designs with what was measured, and those whose trials failed."""
+def _ended(
+    experiment: Experiment, data: Data, names: Sequence[str], options: dict[str, Any]
+) -> list[tuple[Params, Any]]:
+    """Designs with what was measured, or would have been in the end, and those whose trials failed."""
     arms = experiment.arms_by_name
     found: dict[tuple[int, str], dict[str, Any]] = {}
     for row in data.df.to_dict("records"):
         error = row["sem"]
         value = (float(row["mean"]), None if error is None or math.isnan(error) else float(error))
         found.setdefault((row["trial_index"], row["arm_name"]), {})[row["metric_name"]] = value
-    done = {index for index, trial in experiment.trials.items() if trial.status is TrialStatus.COMPLETED}
+    status = {index: trial.status for index, trial in experiment.trials.items()}
+    done = {key: values for key, values in found.items() if status[key[0]] is TrialStatus.COMPLETED}
+    curves = _curves(data)
+    early = {key: own for key, own in curves.items() if status[key[0]] is TrialStatus.EARLY_STOPPED}
+    later = {key: _continued(own, curves, done, options) for key, own in early.items()}
     measured = [
-        (_own(arms[arm].parameters, names), values)
-        for (index, arm), values in found.items()
-        if index in done and values
+        (_own(arms[arm].parameters, names), finite_or_failed(values))
+        for (_, arm), values in [*done.items(), *later.items()]
+        if values
     ]
     failed = [(_own(arm.parameters, names), Failed("failed in Ax")) for arm in _arms(experiment, TrialStatus.FAILED)]
     return [*measured, *failed]
+
+
+def _curves(data: Data) -> dict[tuple[int, str], dict[str, dict[float, float]]]:
+    """What was reported of metrics by step, for each trial and arm."""
+    found: dict[tuple[int, str], dict[str, dict[float, float]]] = {}
+    for row in data.full_df.to_dict("records") if data.has_step_column else ():
+        if not math.isnan(row["step"]):
+            own = found.setdefault((row["trial_index"], row["arm_name"]), {})
+            own.setdefault(row["metric_name"], {})[row["step"]] = float(row["mean"])
+    return found
+
+
+def _continued(
+    reports: dict[str, dict[float, float]], curves: dict[Any, Any], done: dict[Any, Any], options: dict[str, Any]
+) -> dict[str, Any]:
+    """The metrics of a trial that was stopped early, as far as complete trials say how they would have ended."""
+    told: dict[str, Any] = {}
+    for metric, own in reports.items():
+        ended = {key: values[metric] for key, values in done.items() if metric in values}
+        end = continued(own, [Curve(curves.get(key, {}).get(metric, {}), value) for key, (value, _) in ended.items()])
+        if end is not None:
+            stated = states_error(metric, options) or any(error is not None for _, error in ended.values())
+            told[metric] = end if stated else end[0]
+    return told
 
 
 def _arms(experiment: Experiment, status: TrialStatus) -> list[Any]:
@@ -166,16 +218,6 @@ def _arms(experiment: Experiment, status: TrialStatus) -> list[Any]:
 
 def _own(parameters: TParameterization, names: Sequence[str]) -> Params:
     return {name: parameters[name] for name in names}
-
-
-def _space(given: SearchSpace) -> tuple[Any, dict[str, Any]]:
-    """The space, and the target values of fidelities."""
-    varied = {name: p for name, p in given.parameters.items() if not isinstance(p, FixedParameter)}
-    made = space_of(
-        {name: _parameter(p) for name, p in varied.items()},
-        where=[_condition(one) for one in given.parameter_constraints],
-    )
-    return made, {name: p.target_value for name, p in varied.items() if p.is_fidelity}
 
 
 @explained_in(DocPage.ADAPTERS)

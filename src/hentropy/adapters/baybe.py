@@ -1,18 +1,21 @@
 """BayBE: a recommender for any decision about one target, over discrete or continuous search spaces.
 
 Encodings of categories and of substances become descriptors of choices. Measurements are in the target's own units: its
-transformation is not applied.
+transformation is not applied. Values of parameters that were executed within their tolerance are modelled as they are;
+an infinite measurement is a failed experiment.
 """
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from hentropy.adapters.host import space_of
 from hentropy.core.decisions import Decision, Maximize, Minimize
 from hentropy.core.given import Tails, check_tails
-from hentropy.core.models import fit
+from hentropy.core.models import fit, fit_success
 from hentropy.core.models.gp import Treatment
 from hentropy.core.solvers import propose
-from hentropy.core.spaces import Choice, Levels, Parameter, Pool, Real, Space
+from hentropy.core.spaces import Choice, Levels, Parameter, Params, Pool, Real, Space
 from hentropy.errors import DocPage, InputError, explained_in, require
 from hentropy.studies.records.outcome import check_noise
 
@@ -78,7 +81,11 @@ class HentropyRecommender:
                 "there are no measurements yet; begin with another recommender: TwoPhaseMetaRecommender("
                 "initial_recommender=FPSRecommender(), recommender=HentropyRecommender())"
             )
-        space = _space(searchspace)
+        space = _space(searchspace, [*_designs(measurements), *_designs(pending_experiments)])
+        rows, values = _rows(space, measurements), [float(value) for value in measurements[target.name]]
+        worked = [math.isfinite(value) for value in values]
+        if not any(worked):
+            raise InputError(f"no measurement of {target.name} is finite, so nothing is known: measure other designs")
         candidates = searchspace.discrete.get_candidates()[0]
         listed = searchspace.type is SearchSpaceType.DISCRETE
         if listed and len(candidates) < batch_size:
@@ -86,8 +93,8 @@ class HentropyRecommender:
         found = propose(
             _decision(target) if self.decision is None else self.decision,
             fit(
-                _rows(space, measurements),
-                measurements[target.name].to_list(),
+                rows[worked],
+                [value for value in values if math.isfinite(value)],
                 space=space,
                 noise=self.noise,
                 tails=self.tails,
@@ -99,6 +106,7 @@ class HentropyRecommender:
             seed=self.seed + 1000 * len(measurements),
             pending=None if pending_experiments is None else _rows(space, pending_experiments),
             decide_on=Pool.among(space, _rows(space, searchspace.discrete.exp_rep)) if listed else space,
+            success=None if all(worked) else fit_success(rows, worked, space=space, seed=self.seed),
         )
         if not listed:
             return pd.DataFrame(found.params)[list(space.names)]
@@ -107,8 +115,13 @@ class HentropyRecommender:
 
 def _rows(space: Space, designs: pd.DataFrame) -> Tensor:
     """Designs as rows of coordinates: n x d."""
-    plain = designs[list(space.names)].astype(object).to_dict("records")
-    return space.encode_many([{str(name): value for name, value in row.items()} for row in plain])
+    return space.encode_many([{name: row[name] for name in space.names} for row in _designs(designs)])
+
+
+def _designs(table: pd.DataFrame | None) -> list[Params]:
+    """The rows of a table, in which there are more columns."""
+    plain = [] if table is None else table.astype(object).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in plain]
 
 
 def _places(rows: Tensor, chosen: Tensor) -> list[int]:
@@ -138,7 +151,7 @@ def _decision(target: NumericalTarget) -> Decision:
 
 
 @explained_in(DocPage.ADAPTERS)
-def _space(given: SearchSpace) -> Space:
+def _space(given: SearchSpace, designs: Sequence[Params]) -> Space:
     if given.type is SearchSpaceType.HYBRID:
         raise InputError("the search space has discrete and continuous parameters; hentropy supports one kind in BayBE")
     linear = [*given.continuous.constraints_lin_ineq, *given.continuous.constraints_lin_eq]
@@ -146,7 +159,8 @@ def _space(given: SearchSpace) -> Space:
         raise InputError(
             "the search space has nonlinear continuous constraints, which hentropy does not take from BayBE"
         )
-    return space_of({one.name: _parameter(one) for one in given.parameters}, where=[_condition(one) for one in linear])
+    parameters = {one.name: _parameter(one) for one in given.parameters}
+    return space_of(parameters, designs, where=[_condition(one) for one in linear])
 
 
 @explained_in(DocPage.ADAPTERS)

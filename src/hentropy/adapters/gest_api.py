@@ -1,16 +1,17 @@
 """gest-api: a generator with `suggest` and `ingest` over a VOCS, for Xopt, libEnsemble and Optimas.
 
 Objectives, constraints and observables are outcomes by their names. Points that were suggested and not yet ingested are
-pending. A result whose outputs are all missing is a failed experiment; a single missing output was not measured.
+pending. A result whose outputs are all missing, or of which one is infinite, is a failed experiment; a single missing
+output was not measured. Results outside of the domains are data; suggestions are inside.
 """
 
 import math
 from typing import Any
 
-from hentropy.adapters.host import HostTrials, space_of, usual_decision, with_outcomes
+from hentropy.adapters.host import HostTrials, finite_or_failed, space_of, usual_decision, with_outcomes
 from hentropy.core.decisions import Decision
 from hentropy.core.given import is_count, is_number
-from hentropy.core.spaces import Choice, Levels, Parameter, Params, Real
+from hentropy.core.spaces import Choice, Levels, Parameter, Params, Real, Space
 from hentropy.errors import DocPage, InputError, StudyError, explained_in, require
 from hentropy.studies.records import Failed, Values, Verdict
 from hentropy.studies.study import Study
@@ -47,7 +48,7 @@ class HentropyGenerator(Generator):
         self._options = options
         self._ended: list[tuple[Params, Values | Failed]] = []
         self._running: list[Params] = []
-        self._space = space_of({name: _parameter(name, one) for name, one in vocs.variables.items()})
+        self._parameters = {name: _parameter(name, one) for name, one in vocs.variables.items()}
         self._outputs = tuple(dict.fromkeys([*vocs.objectives, *vocs.constraints, *vocs.observables]))
         self._decision = _decision(vocs) if decision is None else decision
         super().__init__(vocs)
@@ -85,21 +86,28 @@ class HentropyGenerator(Generator):
     def as_study(self) -> Study:
         """All points so far as a study of hentropy, in memory."""
         made = HostTrials(tuple(self._ended), tuple(self._running))
-        return made.study(self._space, self._decision, **with_outcomes(self._outputs, self._options))
+        return made.study(self._space(), self._decision, **with_outcomes(self._outputs, self._options))
+
+    def _space(self, *more: Params) -> Space:
+        """The space of the variables, and of all points so far."""
+        return space_of(self._parameters, [*(params for params, _ in self._ended), *more])
 
     @explained_in(DocPage.ADAPTERS)
     def _read(self, result: dict[str, Any]) -> tuple[Params, Values | Failed]:
-        missing = [name for name in self._space.names if name not in result]
+        names = tuple(self._parameters)
+        missing = [name for name in names if name not in result]
         if missing:
             raise InputError(
                 f"a result has no value of the variable {missing[0]}; it has {', '.join(map(str, result))}"
             )
-        params = self._space.cleaned({name: result[name] for name in self._space.names})
+        given = {name: result[name] for name in names}
+        params = self._space(given).cleaned(given)
         told = {name: result[name] for name in self._outputs if _is_measured(result.get(name))}
-        return params, told or Failed("no output was returned")
+        return params, finite_or_failed(told) if told else Failed("no output was returned")
 
     def _same(self, one: Params, other: Params) -> bool:
-        return all(field.same(one[field.name], other[field.name]) for field in self._space.fields)
+        fields = [field for name, parameter in self._parameters.items() for field in parameter.fields(name)]
+        return all(field.same(one[field.name], other[field.name]) for field in fields)
 
 
 def _is_measured(value: Any) -> bool:

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn import Module
 
 from hentropy.core.beliefs import Frame, Gaussian, Nodes
-from hentropy.core.beliefs.kernels import Stationary
+from hentropy.core.beliefs.kernels import without_terms
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision, GainFormula
 from hentropy.core.gain import Appraisal
@@ -130,7 +130,7 @@ def as_botorch(belief: Gaussian) -> SingleTaskGP:
 
     Its posterior is the belief, a future observation has the same noise, and `fantasize` conditions on it.
     """
-    if not isinstance(belief, Gaussian):
+    if belief.process is not belief:
         raise ModelError(
             f"a {type(belief).__name__} is not made of a kernel and data, so it has no BoTorch model; fit a belief with"
             ' he.fit(X, Y, hyperparameters="map")'
@@ -186,12 +186,13 @@ class _PriorMean(Mean):
 
 
 def _kernel(belief: Gaussian) -> ScaleKernel:
-    kernel = belief.kernel
-    if not isinstance(kernel, Stationary):
+    found = without_terms(belief.kernel)
+    if found is None:
         raise ModelError(
-            f"only stationary kernels have a BoTorch counterpart here, not {type(kernel).__name__}; keep the BoTorch"
-            ' model that the belief was made of, or fit one with he.fit(X, Y, hyperparameters="map")'
+            f"only stationary kernels have a BoTorch counterpart here, not {type(belief.kernel).__name__}; keep the"
+            ' BoTorch model that the belief was made of, or fit one with he.fit(X, Y, hyperparameters="map")'
         )
+    kernel, _ = found
     sizes = kernel.lengthscale.shape[-1]
     axes = None if sizes == 1 else sizes
     degrees = kernel.profiles[0].twice_smoothness

@@ -46,19 +46,19 @@ from hentropy.core.spaces import DesignSpace, Pool, Space
 from hentropy.core.spaces.constraints import DesignTest
 from hentropy.lazy import Tensor, torch
 
-SPREAD = 2**11
+SPREAD_DESIGNS = 2**11
 """Designs of a continuous space that are looked at for those that probably succeed."""
 
-RIVALS, SAMPLED = 24, 64
+NEWS_RIVALS, NEWS_SAMPLED = 24, 64
 """Actions of each search that the news could make best, and others that are spread over the space."""
 
-SAME = 1e-9
+SAME_DESIGN = 1e-9
 """Designs of the unit cube that are so close are the same."""
 
 MOST_SCENARIOS = 4
 """Results of two pending experiments are all looked at; of more, the likelier ones."""
 
-AT_ONCE = 64
+NEWS_AT_ONCE = 64
 """Designs whose news is looked at together: their covariances with all actions are held at once."""
 
 
@@ -89,7 +89,7 @@ class MayFail(Decision):
 
     @torch.no_grad()
     def _worth(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        chance = torch.cat([self.success.chance(part) for part in points.split(SPREAD)])
+        chance = torch.cat([self.success.chance(part) for part in points.split(SPREAD_DESIGNS)])
         assert self._by_member is not None
         return chance, (1.0 - chance) * self.fallback / self._by_member
 
@@ -148,7 +148,7 @@ def _fallback(decision: Decision, belief: Belief, space: DesignSpace) -> Tensor:
     where members count alike.
     """
     actions = decision.actions
-    tried = torch.as_tensor(actions.sample(space, SAMPLED, SEED)).to(belief.X)
+    tried = torch.as_tensor(actions.sample(space, NEWS_SAMPLED, SEED)).to(belief.X)
     coefficient = coefficient_of_all(decision)
     if coefficient is not None:
         return (coefficient * belief.means(torch.cat([tried.flatten(0, 1), belief.X])).mean[0]).max()
@@ -173,10 +173,10 @@ def _passing(actions: Listed, success: Success) -> Listed:
 
 def _decidable(space: DesignSpace, success: Success, k: int) -> DesignSpace:
     if space.points is None:
-        rows = torch.cat([space.sample(SPREAD, SEED), space.project(success.latent.X).cpu()])
+        rows = torch.cat([space.sample(SPREAD_DESIGNS, SEED), space.project(success.latent.X).cpu()])
     else:
         rows = space.points
-    chance = torch.cat([success.chance(part) for part in rows.split(SPREAD)])
+    chance = torch.cat([success.chance(part) for part in rows.split(SPREAD_DESIGNS)])
     passes = chance >= success.at_least
     if int(passes.sum()) < k:
         return Pool.among(space, rows[chance.topk(min(k, len(rows))).indices])
@@ -216,7 +216,7 @@ class SuccessNews:
         if not isinstance(decision, MayFail) or not isinstance(decision.actions, Points):
             return None
         free = prepare_search(decision.decision, belief, everywhere, Clock())
-        spread = decision.actions.sample(everywhere, SAMPLED, SEED).to(belief.X)
+        spread = decision.actions.sample(everywhere, NEWS_SAMPLED, SEED).to(belief.X)
         known = torch.cat([_met(search), _met(free), spread])
         losses = _losses(decision.decision, belief, everywhere, known)
         today = ((1.0, decision.success),)
@@ -225,7 +225,7 @@ class SuccessNews:
 
     def saves(self, x: Tensor) -> Tensor:
         """By designs b x q x d, each on top of what those before it bring: b."""
-        saved = torch.cat([self._saved(part, self._moved(part)) for part in x[:, 0].split(AT_ONCE)])
+        saved = torch.cat([self._saved(part, self._moved(part)) for part in x[:, 0].split(NEWS_AT_ONCE)])
         if x.shape[1] == 1:
             return saved
         rest, rows = self._moved(x[:, 1:].flatten(0, 1)), []
@@ -263,7 +263,7 @@ class SuccessNews:
         """a* with members moved to designs b x d."""
         # a member can be moved to x only where that may be decided
         apart = (self.everywhere.to_unit(x) - self.everywhere.to_unit(self.everywhere.project(x))).abs().amax(-1)
-        barred = torch.where(apart <= SAME, 0.0, torch.inf).unsqueeze(-1).to(x)
+        barred = torch.where(apart <= SAME_DESIGN, 0.0, torch.inf).unsqueeze(-1).to(x)
         which = replacements(self.known.shape[1], x.device)  # V x k
         actions = torch.where(which.unsqueeze(-1), x[:, None, None], self.known[0])  # b x V x k x d
         mean = torch.where(which, _means(self.decision, self.belief, x).view(-1, 1, 1), self.mean[0])
@@ -312,4 +312,4 @@ def _means(decision: MayFail, belief: Belief, points: Tensor) -> Tensor:
 def _met(search: ActionSearch) -> Tensor:
     """The actions of a search that could be best: P x k x d, the best one first."""
     best = torch.as_tensor(search.best).unsqueeze(0)
-    return torch.cat([best, search.contenders[:RIVALS]]) if isinstance(search, ContinuousSearch) else best
+    return torch.cat([best, search.contenders[:NEWS_RIVALS]]) if isinstance(search, ContinuousSearch) else best

@@ -23,7 +23,7 @@ from hentropy.core.action_search import (
 )
 from hentropy.core.action_search.base import expected_loss
 from hentropy.core.action_search.finite import FiniteSearch
-from hentropy.core.beliefs import Belief, Gaussian, LookAhead, Needs, Nodes, Several, value_draws
+from hentropy.core.beliefs import Belief, Gaussian, LookAhead, Needs, Nodes, value_draws
 from hentropy.core.beliefs.nodes import join
 from hentropy.core.beliefs.success import Success
 from hentropy.core.clock import Clock, Limits
@@ -152,13 +152,13 @@ class Appraisal:
                 " they must be the same, with the same options"
             )
         settled, own = check_fit(decision, belief, actions_on)
-        if isinstance(belief, Several) and belief.only is not None and not belief.only & belief.related(*own.outcomes):
+        if belief.only is not None and not belief.only & belief.related(*own.outcomes):
             seen, wanted = (", ".join(names) for names in (sorted(belief.only), own.outcomes))
             raise InputError(f"what is measured ({seen}) tells nothing of {wanted}; measure something else")
         waiting = belief.X[:0] if pending is None else as_designs(pending, "pending", space).to(belief.X)
         if waiting.dim() != 2:
             raise InputError(f"pending designs have shape p x {space.dim}, got {tuple(waiting.shape)}")
-        if isinstance(belief, Several) and belief.awaited:
+        if belief.awaited:
             own, waiting = _telling(belief, own, waiting)
         belief = own
         everywhere = actions_on
@@ -359,7 +359,7 @@ class Appraisal:
         Of several, all but the last are replaced by normal observations. In another order the sum would be the same if
         that were exact: b.
         """
-        if x.shape[-2] == 1 or (isinstance(self.belief, Several) and self.belief.awaited):
+        if x.shape[-2] == 1 or self.belief.awaited:
             return torch.zeros_like(least.loss[:, 0])
         turned = x.flip(-2)
         other = self._best_after(turned, each, None, effort)
@@ -418,7 +418,7 @@ class Appraisal:
         return torch.cat(stays, 1) - least.loss
 
 
-def _telling(belief: Several, own: Belief, pending: Tensor) -> tuple[Belief, Tensor]:
+def _telling(belief: Belief, own: Belief, pending: Tensor) -> tuple[Belief, Tensor]:
     """What is known of the outcomes of a decision, and the pending designs whose measurements tell of them."""
     if len(belief.awaited) != len(pending):
         raise InputError(
@@ -453,7 +453,8 @@ def lines_formula(search: ActionSearch, belief: Belief) -> GainFormula | None:
     """
     if isinstance(search, FiniteSearch):
         return search.lines()
-    if not isinstance(search, ListedSearch) or not isinstance(belief, Gaussian) or belief.components > 1:
+    gp: Gaussian | None = belief.single_gp
+    if not isinstance(search, ListedSearch) or gp is None:
         return None
     decision = search.decision
     if decision.needs is not Needs.MEAN:
@@ -461,11 +462,11 @@ def lines_formula(search: ActionSearch, belief: Belief) -> GainFormula | None:
     rows, draws = search.rows, search.draws
     points = decision.points(rows)
     m, K, d = points.shape
-    moments = belief.moments(points, Needs.MEAN)
+    moments = gp.moments(points, Needs.MEAN)
     now = expected_loss(decision, moments, rows, draws)
 
     def gain(x: Tensor) -> Tensor:
-        s = belief.look_ahead(x).whitened_cross(points.reshape(-1, d))[0].reshape(x.shape[0], m, K)
+        s = gp.look_ahead(x).whitened_cross(points.reshape(-1, d))[0].reshape(x.shape[0], m, K)
         moved = type(moments)(moments.weights.unsqueeze(-1), (moments.mean[0] + s).unsqueeze(0))
         return expected_rise(-now, now - expected_loss(decision, moved, rows.expand(x.shape[0], *rows.shape), draws))
 

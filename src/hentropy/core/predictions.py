@@ -32,13 +32,10 @@ together have errors that are not quite independent.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs, Several, Transformed
-from hentropy.core.beliefs.correlated import Correlated
-from hentropy.core.beliefs.nodes import mixture_quantiles
-from hentropy.core.decisions.normal import of_logarithm
+from hentropy.core.beliefs import Belief, Gaussian, Transformed
+from hentropy.core.beliefs.base import Predictive
 from hentropy.core.models.families import families_of
 from hentropy.lazy import Tensor, torch
 
@@ -104,44 +101,7 @@ def weigh_families(belief: Gaussian | Transformed, record: Mapping[str, float]) 
     return belief.weighted(family_weights(record, belief.weights, families))
 
 
-@dataclass(frozen=True)
-class Predictive:
-    """Of m observations to come, in the outcome's units: mean and sd (m each) and their quantiles (S x m)."""
-
-    mean: Tensor
-    sd: Tensor
-    quantiles: Tensor
-
-
 @torch.no_grad()
 def predict(belief: Belief, name: str, points: Tensor, shares: Sequence[float]) -> Predictive:
     """What observations of an outcome at points m x d are expected to be, noise included, over all components."""
-    own, log = process_of(belief, name), name in belief.logs
-    normal = own.latent if isinstance(own, Transformed) else own
-    moments = normal.moments(points, Needs.VARIANCE)
-    variance = moments.variance.clamp_min(0.0) + _noise_variance(normal)
-    at = Moments(moments.weights, moments.mean, variance.expand_as(moments.mean))
-    each = (at.weights.unsqueeze(-1), at.mean, at.variance.sqrt())
-    if isinstance(own, Transformed):
-        quantiles, at = own.quantiles(shares, *each), own.linked(at, Needs.VARIANCE)
-    else:
-        quantiles = mixture_quantiles(shares, *each)
-    if log:
-        quantiles, at = quantiles.exp(), Moments(at.weights, *of_logarithm(at.mean, at.variance))
-    mean, total = at.total()
-    return Predictive(mean, total.clamp_min(0.0).sqrt(), quantiles)
-
-
-def process_of(belief: Belief, name: str) -> Belief:
-    """The belief about one outcome; of one that is correlated with others, its own process."""
-    own = belief.of(name)
-    if isinstance(own, Several) and isinstance(own.parts[0], Correlated):
-        return own.parts[0].process_of(name)
-    return own
-
-
-def _noise_variance(belief: Belief) -> Tensor:
-    """Of observations to come, in the user's units: H x 1, or 1 x 1 where all components have the same."""
-    if isinstance(belief, Gaussian):
-        return belief.noise_variance.unsqueeze(-1)
-    return torch.as_tensor(belief.noise_std).to(belief.X).square().reshape(1, 1)
+    return belief.process_of(name).marginal(points, shares, noise=True, log=name in belief.logs)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs, Transformed
+from hentropy.core.beliefs import Belief, Needs
 from hentropy.core.beliefs.gaussian import PROBABLY
 from hentropy.core.beliefs.kernels import Profile
 from hentropy.core.beliefs.known import Known
-from hentropy.core.beliefs.several import Part, Several
+from hentropy.core.beliefs.several import Several
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.headlines import Quantity
 from hentropy.core.given import Best, Tails, closest
@@ -21,7 +21,7 @@ from hentropy.core.models import fit, fit_outcomes
 from hentropy.core.models.families import doubted
 from hentropy.core.models.gp import MIXTURE_LIMIT
 from hentropy.core.models.own import Model, ModelData, believed
-from hentropy.core.predictions import WINDOW, family_parts, predict, process_of, spread_factor, weigh_families
+from hentropy.core.predictions import WINDOW, family_parts, predict, spread_factor, weigh_families
 from hentropy.core.spaces import DesignSpace
 from hentropy.core.spaces.evaluation import check, evaluate
 from hentropy.core.spaces.expressions import parse
@@ -219,6 +219,14 @@ class Outcomes:
             {label: about[label].within(value) if label in about else value for label, value in row.items()}
             for row in rows
         ]
+
+    def bounded_columns(self, columns: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+        """The columns of a prediction, with means and quantiles no further than the bounds of their outcome."""
+        return {
+            title: list(values) if part == "sd" else [self.quantities[name].within(value) for value in values]
+            for title, values in columns.items()
+            for name, _, part in [title.rpartition("_")]
+        }
 
     def with_measured(
         self, row: Mapping[str, Any], decided: Sequence[str], known: Mapping[str, tuple[float, float]]
@@ -495,7 +503,7 @@ class Fitting:
             "profile": Profile.MATERN52 if self.one_kernel and self.hyperparameters == "auto" else None,
         }
         if len(every) == 1 and not self.outcomes.words(names[0]):
-            known = earlier if isinstance(earlier, Gaussian) else None
+            known = earlier.process if earlier is not None and earlier.normal else None
             options |= {"noise": observed.noise(0), "tails": self.outcomes.tails(names[0])}
             alone = fit(observed.X, observed.Y, earlier=known, best=self.best, **options)
             logs = frozenset(name for name in names if self.outcomes.is_log(name))
@@ -510,9 +518,7 @@ class Fitting:
             earlier=earlier,
             **options,
         )
-        assert not isinstance(fitted, Transformed)
-        own = fitted.parts if isinstance(fitted, Several) else (fitted,)
-        parts = tuple(self._with_logs(part) for part in own) + tuple(
+        parts = tuple(self._with_logs(part) for part in fitted.split()) + tuple(
             Known(fitted.X[:0], partial(one.at, self.outcomes.space), (name,))
             for name in self.names
             if isinstance(one := self.outcomes.by_name[name], Computed)
@@ -524,10 +530,10 @@ class Fitting:
 
         Unless tails are heavy, never against an error that is stated.
         """
-        own = belief.parts if isinstance(belief, Several) else (belief,)
         found: list[Doubt] = []
-        for part in own:
-            if not isinstance(part, Gaussian | Transformed):
+        each: tuple[Any, ...] = belief.split()
+        for part in each:
+            if part.process is None:
                 continue
             name, chances = part.outcomes[0], doubted(part).tolist()
             if not (self.learns_noise(name, trials) or self.outcomes.tails(name)):
@@ -562,12 +568,12 @@ class Fitting:
         """
         if self.model is not None:
             return Calibrated(belief)
-        own = belief.parts if isinstance(belief, Several) else (belief,)
+        own: tuple[Any, ...] = belief.split()
         factors: dict[str, float] = {}
         parts: list[Any] = []
         for part in own:
             name = part.outcomes[0]
-            if name not in self.outcomes.measured or not isinstance(part, Gaussian | Transformed):
+            if name not in self.outcomes.measured or part.process is None:
                 parts.append(part)
                 continue
             known = judged(trials, name)
@@ -579,8 +585,7 @@ class Fitting:
                 factors[name] = factor
                 part = part.widened(factor, noise=not stated)
             parts.append(part)
-        weighed = replace(belief, parts=tuple(parts)) if isinstance(belief, Several) else parts[0]
-        return Calibrated(weighed, factors)
+        return Calibrated(belief.rejoined(parts), factors)
 
     def _treatment(self, outcomes: int, measured: int) -> Any:
         """That of the hyperparameters: an outcome beside others, which may be computed, is not transformed."""
@@ -589,10 +594,10 @@ class Fitting:
             "families" if outcomes > 1 and (chosen or self.hyperparameters == "transformed") else self.hyperparameters
         )
 
-    def _with_logs(self, part: Part) -> Part:
+    def _with_logs(self, part: Any) -> Any:
         """Values come as they are modelled: here is said which of them are logarithms."""
         logs = frozenset(name for name in part.outcomes if self.outcomes.is_log(name))
-        return part if isinstance(part, Known | Graded) else replace(part, logs=logs)
+        return part if logs == part.logs else replace(part, logs=logs)
 
 
 def _with_noise(outcomes: Mapping[str, Outcome | Computed], noise: Any) -> dict[str, Outcome | Computed]:
@@ -616,10 +621,14 @@ def _with_noise(outcomes: Mapping[str, Outcome | Computed], noise: Any) -> dict[
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A belief, and the factor that the record of predictions has put on its spread, by outcome; 1 if there is none."""
+    """A belief, and the factor that the record of predictions has put on its spread, by outcome; 1 if there is none.
+
+    The note says why it is a simpler belief than the study asks for.
+    """
 
     belief: Belief
     factors: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
 
     def predictions(self, x: Tensor, names: Sequence[str]) -> list[dict[str, Prediction]]:
         """What observations at designs x (q x d) are expected to show of outcomes, as far as these are numbers."""
@@ -630,8 +639,8 @@ class Calibrated:
                 continue
             expected = predict(self.belief, name, at, SHARES)
             columns = (expected.mean.tolist(), expected.sd.tolist(), expected.quantiles.mT.tolist())
-            own = process_of(self.belief, name)
-            parts = family_parts(own) if isinstance(own, Gaussian | Transformed) else {}
+            own: Any = self.belief.process_of(name)
+            parts = {} if own.process is None else family_parts(own)
             of_parts = {key: predict(part, name, at, FAMILY_SHARES).quantiles for key, part in parts.items()}
             for i, (mean, sd, quantiles) in enumerate(zip(*columns, strict=True)):
                 if all(map(math.isfinite, (mean, sd, *quantiles))):

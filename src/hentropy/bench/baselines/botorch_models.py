@@ -26,7 +26,7 @@ from torch import Tensor
 
 from hentropy.bench.baselines.maximise import believed, occurs, require_no_cost
 from hentropy.bench.baselines.with_botorch import contained, seconds_left
-from hentropy.core.beliefs import Belief, Gaussian
+from hentropy.core.beliefs import Belief
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Cost, Finalists, Solver
 from hentropy.core.spaces import DesignSpace
@@ -113,7 +113,7 @@ class BotorchMixed(Solver):
 
 def observed(belief: Belief, who: str) -> Tensor:
     """The values that a belief was fitted to, in the user's units: n."""
-    if not isinstance(belief, Gaussian):
+    if belief.observed is None or belief.process is not belief:
         raise ModelError(f"{who} takes its data from a Gaussian process, and the belief is a {type(belief).__name__}")
     return belief.observed
 

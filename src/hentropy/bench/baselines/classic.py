@@ -107,16 +107,17 @@ class MaxValueEntropySearch(Solver):
 
 def mirrored(belief: Belief) -> Gaussian:
     """The belief about minus f."""
-    if not isinstance(belief, Gaussian):
+    process: Gaussian | None = belief.process
+    if process is None or not belief.normal:
         raise ModelError(
             f"MaxValueEntropySearch(largest=False) turns the belief upside down, which a {type(belief).__name__} cannot"
             " be; fit a Gaussian process with he.fit"
         )
-    mean, frame = belief.prior_mean, belief.frame
+    mean, frame = process.prior_mean, process.frame
     return replace(
-        belief,
+        process,
         prior_mean=lambda inputs: -mean(inputs),
         frame=replace(frame, shift=-frame.shift),
-        residual=-belief.residual,
-        alpha=-belief.alpha,
+        residual=-process.residual,
+        alpha=-process.alpha,
     )

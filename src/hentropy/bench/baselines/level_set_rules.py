@@ -10,7 +10,8 @@ from torch import Tensor
 
 from hentropy.bench.baselines.maximise import choose_by, require_level_sets
 from hentropy.core.beliefs import Belief, Needs
-from hentropy.core.decisions.normal import distribution, excess
+from hentropy.core.beliefs.normal import distribution
+from hentropy.core.decisions.normal import excess
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Cost, Finalists, Solver
 

@@ -29,13 +29,14 @@ def require_level_sets(decision: Decision, who: str) -> LevelSets:
 
 def require_one_gp(belief: Belief, who: str) -> Gaussian:
     """The belief, if it is one Gaussian process."""
-    if not isinstance(belief, Gaussian) or belief.components > 1:
-        what = f"{belief.components} of them" if isinstance(belief, Gaussian) else f"a {type(belief).__name__}"
+    gp: Gaussian | None = belief.single_gp
+    if gp is None:
+        what = f"a {type(belief).__name__}" if belief.process is not belief else f"{belief.components} of them"
         raise ModelError(
             f"{who} works with one Gaussian process and the belief is {what}; fit it with hyperparameters='map'"
             " (an option of he.fit and he.Study)"
         )
-    return belief
+    return gp
 
 
 def require_continuous(space: DesignSpace, who: str) -> None:

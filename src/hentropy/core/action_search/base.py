@@ -100,6 +100,18 @@ def loss_now(decision: Decision, belief: Belief, actions: Tensor, draws: Tensor)
     return expected_loss(decision, moments_now(decision, belief, decision.points(actions)), actions, draws)
 
 
+def numbers_of_rows(decision: Decision, belief: Belief, rows: Tensor, draws: Tensor, outcomes: int) -> int:
+    """How many numbers the moments of listed actions (m x k x d) after all outcomes of a design are."""
+    K = draws.shape[-1]
+    joint = K + draws.shape[0] if decision.needs is Needs.JOINT else 1
+    return 4 * outcomes * rows.shape[0] * K * joint * belief.components
+
+
+def losses_after(decision: Decision, fantasy: Fantasy, actions: Tensor, draws: Tensor) -> Tensor:
+    """The expected loss of an action per outcome, b x (N or 1) x event: b x N; differentiable in x and the actions."""
+    return expected_loss(decision, fantasy.moments(decision.points(actions), decision.needs), actions, draws)
+
+
 def chosen_losses(losses: Tensor, choice: Tensor) -> Tensor:
     """The entries (... x m) that were chosen (...)."""
     return losses.gather(-1, choice.unsqueeze(-1)).squeeze(-1)
@@ -167,7 +179,7 @@ def after(moments: Moments, some: slice) -> Moments:
     return replace(moments, weights=weights, mean=mean, var=var, cov=cov, between=between, latent=latent)
 
 
-WIDE, WIDE_SEVERAL = 8, 2
+WIDE_VALUES, WIDE_SEVERAL = 8, 2
 """An action with more values, of one outcome or of several, is wide: its members are exchanged by values drawn
 beforehand."""
 
@@ -177,7 +189,7 @@ LISTED_NOISE = 1e-6
 
 def wide(decision: Decision, values: int) -> bool:
     """Whether losses of actions with this many values would cost too much by a root of each one's covariance."""
-    return decision.needs is Needs.JOINT and values > (WIDE if len(decision.outcomes) < 2 else WIDE_SEVERAL)
+    return decision.needs is Needs.JOINT and values > (WIDE_VALUES if len(decision.outcomes) < 2 else WIDE_SEVERAL)
 
 
 def listed_moments(decision: Decision, moments: Moments, k: int) -> Moments:

@@ -14,6 +14,7 @@ from hentropy.core.action_search.base import (
     expected_loss,
     listed_moments,
     loss_now,
+    losses_after,
     take,
     wide,
 )
@@ -22,33 +23,33 @@ from hentropy.core.action_search.exchange import exchange, gather_points
 from hentropy.core.action_search.incumbent import FIRST_DRAWS, Incumbent, find_incumbent, refine
 from hentropy.core.action_search.restarts import restarted
 from hentropy.core.action_search.rivals import found_afresh, replacements, sums_of_means
-from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
+from hentropy.core.beliefs import Belief, Fantasy, Needs
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.actions import Domain, PointsDomain
 from hentropy.core.spaces import DesignSpace
 from hentropy.lazy import Tensor, torch
 
-EVERY, EVERY_WIDE = 2, 8
-AROUND = 24
-WIDTH = 0.25
+EXCHANGED_EVERY, EXCHANGED_EVERY_WIDE = 2, 8
+AROUND_DESIGN = 24
+AROUND_WIDTH = 0.25
 """Exchange after an outcome: for how many outcomes, with how many points around the new design, how far from it."""
 
 DRAWS_PER_VALUE = 4
-NUDGE = 0.005
+BESIDE_KINK = 0.005
 MOST_POINTS = 96
 MOST_OPTIONS = 64
 """After an outcome, this many exchanges of a member's options are tried at once."""
 
-REFINED, LITTLE = 3, 1e-4
+BETTER_REFINED, LITTLE_BETTER = 3, 1e-4
 """Of actions that are better today than the incumbent, this many are refined, unless the best of them is better by only
 this share of the spread of the actions: it is then taken without refining."""
 
-WIDE = 2
+WIDE_ROUNDS = 2
 """From this many rounds on, a search after an outcome looks beyond the contenders and descends from two starts."""
 
 
-LONGER = 6
+AFRESH_LONGER = 6
 """By so much longer is the descent of actions that are found afresh, where pairs of members count: along the kinks of
 capped distances it takes many steps."""
 
@@ -140,8 +141,7 @@ class ContinuousSearch(ActionSearch):
 
     def loss_after(self, fantasy: Fantasy, actions: Tensor, draws: Tensor | None = None) -> Tensor:
         """The expected loss of an action per outcome, b x N x event: b x N. Differentiable in x and the actions."""
-        moments = fantasy.moments(self.decision.points(actions), self.decision.needs)
-        return expected_loss(self.decision, moments, actions, self.draws if draws is None else draws)
+        return losses_after(self.decision, fantasy, actions, self.draws if draws is None else draws)
 
     def losses_on_draws(self, fantasy: Fantasy, actions: Tensor, each: list[Tensor]) -> Tensor:
         """The same where equal parts of the N outcomes have draws of their own; actions b x (N or 1) x event: b x N."""
@@ -166,18 +166,7 @@ class ContinuousSearch(ActionSearch):
         """The best of the contenders after each outcome, the new design in place of a member included."""
         draws = self.draws if draws is None else draws
         x = self.space.project(x) if self.others else x
-        points, needs, parts, start = self.decision.points(self.contenders), self.decision.needs, [], 0
-        for part, moments in fantasy.shared_in_chunks(points, needs):
-            own = x[start : start + moments.mean.shape[1]]
-            parts.append(self._picked(part, own, moments, draws))
-            start += len(own)
-        if len(parts) == 1:
-            return parts[0]
-        each = ([found.loss for found in parts], [found.stay for found in parts], [found.actions for found in parts])
-        return BestAfterOutcome(*map(torch.cat, each))
-
-    def _picked(self, fantasy: Fantasy, x: Tensor, moments: Moments, draws: Tensor) -> BestAfterOutcome:
-        """From the moments at the contenders."""
+        moments = fantasy.shared_moments(self.decision.points(self.contenders), self.decision.needs)
         losses = expected_loss(self.decision, moments, self.contenders, draws)  # b x N x P
         stay, options = losses[..., 0], self.contenders.expand(len(x), *self.contenders.shape)
         if isinstance(self.domain, PointsDomain):
@@ -228,17 +217,17 @@ class ContinuousSearch(ActionSearch):
     ) -> tuple[BestAfterOutcome, Tensor | None]:
         """Better actions than those found, and by how much the last round lowered their losses (b x N)."""
         b, N = found.loss.shape
-        late, some = None, torch.arange(0, N, EVERY_WIDE if self._wide else EVERY, device=x.device)
-        if rounds >= WIDE and self._at_itself:
+        late, some = None, torch.arange(0, N, EXCHANGED_EVERY_WIDE if self._wide else EXCHANGED_EVERY, device=x.device)
+        if rounds >= WIDE_ROUNDS and self._at_itself:
             with torch.no_grad():
                 found = self._exchanged(fantasy.some(some), fantasy, x, found, found.actions[:, some])
         start = self.domain.to_cube(found.actions)
         now = self.polished(fantasy, start, self.metric.expand(b, N, *self.metric.shape), steps)
-        if rounds >= WIDE:
+        if rounds >= WIDE_ROUNDS:
             # a start on a kink is held by it, one beside it is not
             generator = torch.Generator().manual_seed(0)
             noise = torch.randn(start[:, some].shape, generator=generator, dtype=torch.float64).to(start)
-            beside = self.polished(fantasy.some(some), start[:, some] + NUDGE * noise, None, 2 * steps)
+            beside = self.polished(fantasy.some(some), start[:, some] + BESIDE_KINK * noise, None, 2 * steps)
             now = (
                 torch.cat([now[0], beside[0]], 1),
                 torch.cat([now[1], beside[1]], 1),
@@ -275,7 +264,7 @@ class ContinuousSearch(ActionSearch):
         tried = found_afresh(sums, fantasy.some(some), self.domain, self.points, self.contenders)
         each, actions = fantasy.some(some.repeat_interleave(tried.shape[2])), tried.flatten(1, 2)
         if sums.reward is not None:
-            u, _, _ = self.polished(each, self.domain.to_cube(actions), None, LONGER * steps)
+            u, _, _ = self.polished(each, self.domain.to_cube(actions), None, AFRESH_LONGER * steps)
             actions = self.domain.project(self.domain.to_action(u))
         return self._taken(fantasy, found, actions)
 
@@ -362,12 +351,12 @@ class ContinuousSearch(ActionSearch):
         return self._taken(fantasy, found, tried)
 
     def _around(self, x: Tensor) -> Tensor:
-        """Points around each of the designs b x q x d: b x AROUND x d."""
+        """Points around each of the designs b x q x d: b x AROUND_DESIGN x d."""
         q = x.shape[1]
         generator = torch.Generator().manual_seed(0)
-        noise = torch.randn(AROUND, self.space.cube, generator=generator, dtype=torch.float64)
-        noise = (WIDTH * torch.rand(AROUND, 1, generator=generator, dtype=torch.float64) * noise).to(x)
-        centre = self.space.to_cube(x)[:, torch.arange(AROUND, device=x.device) % q]
+        noise = torch.randn(AROUND_DESIGN, self.space.cube, generator=generator, dtype=torch.float64)
+        noise = (AROUND_WIDTH * torch.rand(AROUND_DESIGN, 1, generator=generator, dtype=torch.float64) * noise).to(x)
+        centre = self.space.to_cube(x)[:, torch.arange(AROUND_DESIGN, device=x.device) % q]
         return self.space.project(self.space.from_cube((centre + noise).clamp(0.0, 1.0)))
 
     def with_actions(self, actions: Tensor) -> "ContinuousSearch":
@@ -379,11 +368,11 @@ class ContinuousSearch(ActionSearch):
         """With the best of these actions as today's, if it is better than the one known."""
         flat = self.domain.project(actions.flatten(0, 1))
         losses = loss_now(self.decision, self.belief, flat, self.draws)
-        better = losses.argsort()[:REFINED]
+        better = losses.argsort()[:BETTER_REFINED]
         best, value = flat[better[0]], losses[better[0]]
         if not bool(value < self.value):
             return self
-        if bool(self.value - value < LITTLE * (losses.max() - value)):
+        if bool(self.value - value < LITTLE_BETTER * (losses.max() - value)):
             return replace(self, best=best, value=value, contenders=torch.cat([best.unsqueeze(0), self.contenders]))
         starts = torch.cat([flat[better], self.best.unsqueeze(0)])
         found = refine(self.decision, self.belief, self.domain, self.draws, starts, self.clock, first_steps=0)

@@ -25,12 +25,12 @@ from hentropy.lazy import Tensor, torch
 Objective = Callable[[Tensor], Tensor]
 Array = NDArray[Any]
 
-LONGER, SHORTER, LONGEST = 1.2, 0.5, 0.15
-MUCH_SHORTER = 0.25
+SIGN_STEP_GROWTH, SIGN_STEP_CUT, LONGEST_SIGN_STEP = 1.2, 0.5, 0.15
+FAILED_STEP_CUT = 0.25
 """By so much all steps of a problem are shorter after one that raised its loss."""
 
 ENOUGH_DECREASE, ENOUGH_CURVATURE = 1e-4, 0.7
-SHORTEST = 0.1
+SHORTEST_SHARE = 0.1
 """The least share of a step that raised its loss which is tried next."""
 FIRST_MOVE, LONGEST_MOVE = 0.02, 0.2
 
@@ -72,8 +72,8 @@ def descend(
         u, sign = torch.where(failed, best, u), torch.where(failed, before, gradient.sign_())
         turned = sign * before
         # 1.2 where the sign stayed, 0.5 where it turned, 1 where either is zero
-        factor = torch.where(turned < 0, SHORTER, torch.where(turned > 0, LONGER, 1.0))
-        length = (length * torch.where(failed, MUCH_SHORTER, factor)).clamp_(max=LONGEST)
+        factor = torch.where(turned < 0, SIGN_STEP_CUT, torch.where(turned > 0, SIGN_STEP_GROWTH, 1.0))
+        length = (length * torch.where(failed, FAILED_STEP_CUT, factor)).clamp_(max=LONGEST_SIGN_STEP)
         u = torch.addcmul(u, length, sign, value=-1.0).clamp_(0.0, 1.0)
         before = sign
     with torch.no_grad():
@@ -134,8 +134,8 @@ def _bfgs(
         accepted = lower & bends
         # shorter where the loss did not fall, to the minimum of a parabola; longer where it still falls steeply
         high, low = np.where(lower, high, t), np.where(lower & ~bends, t, low)
-        share = np.where(low > 0.0, 0.5, (-0.5 * before / (new_value - value - before)).clip(SHORTEST, 0.5))
-        share = np.where(np.isfinite(share), share, SHORTEST)
+        share = np.where(low > 0.0, 0.5, (-0.5 * before / (new_value - value - before)).clip(SHORTEST_SHARE, 0.5))
+        share = np.where(np.isfinite(share), share, SHORTEST_SHARE)
         t = np.where(np.isinf(high), 2.0 * t, low + share * (high - low))
         t[accepted], low[accepted], high[accepted] = 1.0, 0.0, np.inf
         M = _learned(M, s, new_gradient - gradient, after - before, accepted, fresh)

@@ -6,8 +6,8 @@ that some outcome may bring into it (`promising`), and an order of designs (`pro
     while screening     exchange among the promising rows and the designs themselves
     when auditing       exchange among the rows that the outcomes of these very designs lift the most, of the whole list
 
-Up to ALL rows nothing is left out. Of longer lists ROWS rows are promising, and an audit passes over at most AUDITED,
-those with the highest mean + FAR standard deviations (and the reward for distances) first.
+Up to SHORT_LIST rows none is left out. Of longer lists PROMISING_ROWS are promising, and an audit passes over at most
+AUDITED_ROWS, those with the highest mean + AUDIT_SURPRISE standard deviations (and the reward for distances) first.
 """
 
 from dataclasses import dataclass, replace
@@ -23,24 +23,24 @@ from hentropy.core.decisions.normal import excess, expected_rise
 from hentropy.core.spaces.rows import RowIndex
 from hentropy.lazy import Tensor, torch
 
-ALL = 512
-ROWS = 512
-AUDITED = 2**18
-SURPRISES = (0.0, 1.5, 3.0)
+SHORT_LIST = 512
+PROMISING_ROWS = 512
+AUDITED_ROWS = 2**18
+ROW_SURPRISES = (0.0, 1.5, 3.0)
 """Standard deviations above its mean at which a row is taken when the promising ones are chosen."""
 
-FAR = 4.0
+AUDIT_SURPRISE = 4.0
 AUDIT_SHARE = 0.9
 """The part of a time limit after which an audit's pass over the list ends."""
 
-TOGETHER = 32
+DESIGNS_TOGETHER = 32
 """Designs that are valued, or audited, in one pass: few enough for a time limit to be kept."""
 
-LEADING = 2**14
+LEADING_DESIGNS = 2**14
 """Designs whose promise is recomputed while others are pending."""
 
-QUICK_SWEEPS, SWEEPS = 1, 4
-NEVER = 1e300
+QUICK_SWEEPS, AUDIT_SWEEPS = 1, 4
+OUT_OF_REACH = 1e300
 """What a row lacks that cannot take a place at all."""
 
 
@@ -132,7 +132,7 @@ class FiniteSearch(ActionSearch):
         if not len(pending):
             return value
         # what is still running will be known: of the leading designs, count what it leaves unknown
-        first = value.topk(min(len(value), LEADING)).indices
+        first = value.topk(min(len(value), LEADING_DESIGNS)).indices
         _, sd, noise, _ = survey(self.belief.expecting(pending), x[first], Clock())
         left = torch.where(known, -1.0, -torch.inf).to(value)
         left[first] = torch.where(known[first], self._own_gain(position[first], sd, noise), -torch.inf)
@@ -145,7 +145,7 @@ class FiniteSearch(ActionSearch):
         value = torch.zeros_like(s)
         for member, own in enumerate(self.index):
             lacks = -(u[member] * self.worth + self.barriers[:, member])
-            lacks[self.index] = NEVER
+            lacks[self.index] = OUT_OF_REACH
             lacks[own] = lacks.min()  # a member leaves if it falls below its best replacement
             value = torch.maximum(value, excess(lacks[position], u[member].abs() * s))
         return value
@@ -162,7 +162,7 @@ class FiniteSearch(ActionSearch):
         after = self._worth_after(fantasy, rows)
         b, N, C = after.shape
         parts = [
-            self._solved(part, R, start, QUICK_SWEEPS if steps == 0 else SWEEPS)
+            self._solved(part, R, start, QUICK_SWEEPS if steps == 0 else AUDIT_SWEEPS)
             for part in after.flatten(0, 1).split(pieces(C, after.device))
         ]
         index, loss, stay = (torch.cat(each) for each in zip(*parts, strict=True))
@@ -179,7 +179,7 @@ class FiniteSearch(ActionSearch):
             index, worth = exchange_sums(values, u, None, today, distinct, sweeps)
             return index, -worth, -worth_of(values, u, None, today)
         index, worth = exchange_sums(values, u, R.__getitem__, today, distinct, sweeps)
-        if sweeps == SWEEPS and not self.clock.share(AUDIT_SHARE).expired:
+        if sweeps == AUDIT_SWEEPS and not self.clock.share(AUDIT_SHARE).expired:
             leading = (u[0] * values).topk(len(u), -1).indices
             for begin in (leading, greedy_sums(values, u, R.__getitem__, leading[:, 0])):
                 other, more = exchange_sums(values, u, R.__getitem__, begin, distinct, sweeps)
@@ -215,15 +215,15 @@ class FiniteSearch(ActionSearch):
             passed += len(part)
             if clock.expired:
                 break
-        return order[score[:, :passed].topk(min(ROWS, passed), -1).indices.flatten()]
+        return order[score[:, :passed].topk(min(PROMISING_ROWS, passed), -1).indices.flatten()]
 
     @cached_property
     def _audited(self) -> Tensor:
         """The rows that an audit passes over; the most promising first where they are not all, or time is short."""
-        if len(self.points) <= AUDITED and not self.clock.limited:
+        if len(self.points) <= AUDITED_ROWS and not self.clock.limited:
             return torch.arange(len(self.points), device=self.points.device)
-        score = _standing(self.worth, FAR * self.factor * self.sd, self.barriers, self._u).amax(-1)
-        return score.topk(min(AUDITED, len(score))).indices
+        score = _standing(self.worth, AUDIT_SURPRISE * self.factor * self.sd, self.barriers, self._u).amax(-1)
+        return score.topk(min(AUDITED_ROWS, len(score))).indices
 
     @torch.no_grad()
     def improved_by(self, actions: Tensor) -> "FiniteSearch":
@@ -247,8 +247,8 @@ class FiniteSearch(ActionSearch):
 
     def lines(self) -> GainFormula | None:
         """The exact gain of one observation of one GP where the action is one row: an upper envelope of lines."""
-        belief = self.belief
-        if len(self._u) > 1 or not isinstance(belief, Gaussian) or belief.components > 1:
+        belief: Gaussian | None = self.belief.single_gp
+        if len(self._u) > 1 or belief is None:
             return None
         sign = self._u[0]
 
@@ -260,23 +260,23 @@ class FiniteSearch(ActionSearch):
             rows = _near_the_top(m, s)
             return expected_rise(m.gather(-1, rows), s.gather(-1, rows))
 
-        return GainFormula(gain, max_q=1, differentiable=False, numbers=DEFAULT_MEMORY // (8 * TOGETHER))
+        return GainFormula(gain, max_q=1, differentiable=False, numbers=DEFAULT_MEMORY // (8 * DESIGNS_TOGETHER))
 
     def numbers_per_design(self, outcomes: int) -> int:
         """Means after the outcomes; a pass over the list serves several designs."""
-        return DEFAULT_MEMORY // (8 * TOGETHER)
+        return DEFAULT_MEMORY // (8 * DESIGNS_TOGETHER)
 
 
 def _near_the_top(m: Tensor, s: Tensor) -> Tensor:
-    """The lines m + s z (b x rows) that come closest to the highest one at some z: positions b x at most ROWS."""
-    if m.shape[-1] <= ROWS:
+    """The lines m + s z (b x rows) that come closest to the highest one at some z: positions of each design's."""
+    if m.shape[-1] <= PROMISING_ROWS:
         return torch.arange(m.shape[-1], device=m.device).expand(m.shape)
     places = torch.linspace(-6.0, 6.0, 49).tolist()
     gap = torch.full_like(m, torch.inf)
     for z in places:
         line = torch.add(m, s, alpha=z)
         gap = torch.minimum(gap, line.amax(-1, keepdim=True) - line)
-    return gap.topk(ROWS, -1, largest=False).indices
+    return gap.topk(PROMISING_ROWS, -1, largest=False).indices
 
 
 def _distinct(decision: Decision) -> bool:
@@ -294,12 +294,12 @@ def _promising(points: Tensor, mean: Tensor, sd: Tensor, index: Tensor, barriers
     Positions in ascending order, today's action among them.
     """
     m, k = len(mean), len(u)
-    if m <= ALL:
+    if m <= SHORT_LIST:
         return torch.arange(m, device=mean.device)
     low, high = points.min(0).values, points.max(0).values
-    share = max(4, ROWS // (len(SURPRISES) * k))
+    share = max(4, PROMISING_ROWS // (len(ROW_SURPRISES) * k))
     chosen = [index]
-    for surprise in SURPRISES:
+    for surprise in ROW_SURPRISES:
         standing = _standing(mean, surprise * sd, barriers, u)
         for column in standing.unbind(-1):
             rows = column.topk(min(m, 16 * share)).indices
@@ -308,12 +308,12 @@ def _promising(points: Tensor, mean: Tensor, sd: Tensor, index: Tensor, barriers
     return torch.cat(chosen).unique()
 
 
-CELLS = 4
+CELLS_PER_SIDE = 4
 
 
 def _first_of_cells(unit: Tensor) -> Tensor:
     """The first of the points (m x d, unit cube) in each cell of a coarse grid: positions in ascending order."""
-    cell = (unit * CELLS).long().clamp_max(CELLS - 1)
+    cell = (unit * CELLS_PER_SIDE).long().clamp_max(CELLS_PER_SIDE - 1)
     _, group = cell.unique(dim=0, return_inverse=True)
     first = torch.full((len(unit),), len(unit), dtype=torch.long, device=unit.device)
     first.scatter_reduce_(0, group, torch.arange(len(unit), device=unit.device), "amin")

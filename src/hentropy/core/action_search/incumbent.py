@@ -29,9 +29,9 @@ from hentropy.core.decisions.actions import Domain, PointsDomain
 from hentropy.core.spaces import DesignSpace
 from hentropy.lazy import Tensor, torch
 
-TRIES = 32
-FIRST_STEP = 0.15
-LONGER, SHORTER = 1.1, 0.75
+PROBE_TRIES = 32
+PROBE_FIRST_STEP = 0.15
+PROBE_LONGER, PROBE_SHORTER = 1.1, 0.75
 
 
 @torch.no_grad()
@@ -43,7 +43,7 @@ def probe(
     S, k = actions.shape[0], domain.event[0]
     generator = torch.Generator().manual_seed(seed)
     losses = loss_now(decision, belief, actions, draws)
-    step = torch.full((S, 1, 1), FIRST_STEP, dtype=actions.dtype, device=actions.device)
+    step = torch.full((S, 1, 1), PROBE_FIRST_STEP, dtype=actions.dtype, device=actions.device)
     every = torch.arange(S, device=actions.device)
     for _ in range(sweeps):
         if clock.expired:
@@ -55,21 +55,21 @@ def probe(
         better = value < losses
         actions = torch.where(better.view(S, *[1] * len(domain.event)), tried[every, choice], actions)
         losses = torch.minimum(value, losses)
-        step = step * torch.where(better, LONGER, SHORTER).view(S, 1, 1)
+        step = step * torch.where(better, PROBE_LONGER, PROBE_SHORTER).view(S, 1, 1)
     order = losses.argsort()
     return actions[order], losses[order]
 
 
 def _direction(S: int, k: int, size: int, generator: torch.Generator) -> Tensor:
     """Random directions S x T x size of random length; every other one moves each of the k members by chance only."""
-    noise = torch.randn(S, TRIES, k, size // k, generator=generator, dtype=torch.float64)
-    length = torch.rand(S, TRIES, 1, 1, generator=generator, dtype=torch.float64)
-    some = torch.rand(S, TRIES, k, 1, generator=generator) < 1.0 / k
+    noise = torch.randn(S, PROBE_TRIES, k, size // k, generator=generator, dtype=torch.float64)
+    length = torch.rand(S, PROBE_TRIES, 1, 1, generator=generator, dtype=torch.float64)
+    some = torch.rand(S, PROBE_TRIES, k, 1, generator=generator) < 1.0 / k
     some[:, ::2] = True
     return (noise * length * some).flatten(-2)
 
 
-EXCHANGES = 6
+OPTION_EXCHANGES = 6
 """Exchanges of options alternate with descent of the numbers so often, while that lowers the loss."""
 
 
@@ -86,7 +86,7 @@ def exchange_options(
         return loss_now(decision, belief, domain.to_action(u), draws)
 
     losses, every = loss_now(decision, belief, actions, draws), torch.arange(len(actions), device=actions.device)
-    for _ in range(EXCHANGES):
+    for _ in range(OPTION_EXCHANGES):
         if clock.expired:
             break
         tried = domain.neighbours(actions)  # S x T x event
@@ -96,7 +96,7 @@ def exchange_options(
             break
         actions = torch.where(better.view(-1, *[1] * len(domain.event)), tried[every, choice], actions)
         losses = torch.minimum(value, losses)
-        u, _, _ = polish(loss, domain.to_cube(actions), STEPS, clock)
+        u, _, _ = polish(loss, domain.to_cube(actions), REFINE_STEPS, clock)
         moved = domain.project(domain.to_action(u))
         value = loss_now(decision, belief, moved, draws)
         actions = torch.where((value < losses).view(-1, *[1] * len(domain.event)), moved, actions)
@@ -104,36 +104,36 @@ def exchange_options(
     return actions, losses
 
 
-STARTS = 64
-SWEEPS = 2
-SHARE = 2
+TUPLE_STARTS = 64
+FIRST_SWEEPS = 2
+COSTLY_SHARE = 2
 """Losses that look at more than means cost more: by so much fewer starts and candidates."""
 
-WIDE_STARTS = 4
+WIDE_TUPLE_STARTS = 4
 """The best candidate taken again and again, which exchange turns into a greedy choice, and few others."""
 
 BEST_STARTS = 40
 ALTERNATIVES = 4
-RIVALS = 6
-SURPRISES = 2
+BEST_RIVALS = 6
+MEMBER_SURPRISES = 2
 ALL_SURPRISES = 12
-"""Points that an outcome could make best: this many in all, and at least SURPRISES for each member of the action."""
+"""Points that an outcome could make best: so many in all, at least MEMBER_SURPRISES for each member of the action."""
 
-SURPRISE = 2.0
+RIVAL_SURPRISE = 2.0
 """Standard deviations by which a point is taken to be better or worse than its mean."""
 
-BESIDE = 8
+LED_BESIDE = 8
 """Where a loss is not affine, what a surprise at one point favours is not all: as many rivals, at most, that outcomes
 could make best."""
 
-OBSERVED, OBSERVED_STARTS, REFINED = 64, 6, 3
+OBSERVED_MEMBERS, OBSERVED_STARTS, OBSERVED_REFINED = 64, 6, 3
 """Members are exchanged with this many observed designs, from today's action and tuples of these; of actions that
 are better, so many are refined."""
 
 EXTREMES = 10
-AROUND = 6
-SAMPLED = 256
-LED = 24
+AROUND_PEAK = 6
+SAMPLED_ACTIONS = 256
+LED_KEPT = 24
 """Of actions that fill a domain, those from which searches start; and how many that outcomes could make best are kept,
 where nothing else says which they are."""
 
@@ -142,10 +142,10 @@ FIRST_STEPS = 20
 """Starts are found with a few typical components of a mixture and this many draws of values. They descend for this many
 steps with those components; the best go on with all."""
 
-POLISHED = 10
-FIRST_ROUNDS, ROUNDS, STEPS = 1, 12, 8
+POLISHED_STARTS = 10
+FIRST_REFINE_ROUNDS, REFINE_ROUNDS, REFINE_STEPS = 1, 12, 8
 LEAST_GO_ON = 6
-ENOUGH, ENOUGH_DRAWN = 1e-7, 1e-4
+ENOUGH_EXACT, ENOUGH_DRAWN = 1e-7, 1e-4
 """Rounds of a few steps, after each of which a half goes on, until one lowers the loss by less than this share of the
 spread of the losses; by less than the other where losses are averaged over draws, whose error is far greater."""
 
@@ -157,10 +157,10 @@ candidates, and the best few combinations refined; so often, while that finds a 
 ENOUGH_CROSSED = 5e-5
 """Such combinations lie close together: what is enough is a share of the spread of all actions that were found."""
 
-NUDGE = 0.01
+KINK_NUDGE = 0.01
 """The best actions go on from where they are and from a place nearby: a kink holds the one, not both."""
 
-PROBED, PROBES = 8, 100
+PROBED_ACTIONS, PROBES = 8, 100
 
 SEED = 0
 """The search for today's best action is the same for every caller, so that statements about one belief agree."""
@@ -194,30 +194,30 @@ def find_incumbent(
     if not isinstance(domain, PointsDomain) or not decision.looks_at_itself(space):
         return _elsewhere(decision, belief, space, domain, draws, clock)
     affine = decision.needs is Needs.MEAN
-    fewer = 1 if affine else SHARE
+    fewer = 1 if affine else COSTLY_SHARE
     few, few_draws = belief.typical(), draws[:FIRST_DRAWS]
     filling = _filling(few, space, fewer)
     candidates = torch.cat([filling, *(_extremes(few.of(name), space, filling, clock, fewer) for name in few.outcomes)])
     moments = listed_moments(decision, moments_now(decision, few, candidates), domain.k)
     is_wide = wide(decision, domain.k * moments.outcomes)
     first = _first_tuples(
-        decision, moments, candidates, domain.k, few_draws, WIDE_STARTS if is_wide else STARTS // fewer
+        decision, moments, candidates, domain.k, few_draws, WIDE_TUPLE_STARTS if is_wide else TUPLE_STARTS // fewer
     )
     starts = _exchanged(decision, moments, candidates, first, few_draws)
     count = max(ALTERNATIVES, ALL_SURPRISES // domain.k)
     others = replaced(decision, few, space, starts[0], candidates, few_draws, count, surprise=0.0)
     starts = torch.cat([starts, others])
     apart = _apart(domain.to_unit(starts), loss_now(decision, belief, starts, draws))
-    few_starts, rounds = starts[apart[: BEST_STARTS // fewer]], FIRST_ROUNDS if affine else ROUNDS
+    few_starts, rounds = starts[apart[: BEST_STARTS // fewer]], FIRST_REFINE_ROUNDS if affine else REFINE_ROUNDS
     found = refine(decision, belief, domain, draws, few_starts, clock, rounds=rounds)
     if affine:
         found = _crossed(decision, belief, domain, found, candidates, draws, clock)
     found = _with_observed(decision, belief, space, domain, found, draws, clock)
-    count = max(1 if is_wide else SURPRISES, ALL_SURPRISES // domain.k)
-    surprises = replaced(decision, few, space, found.contenders[0], candidates, few_draws, count, SURPRISE)
-    rivals = torch.cat([found.contenders[:RIVALS], surprises])
+    count = max(1 if is_wide else MEMBER_SURPRISES, ALL_SURPRISES // domain.k)
+    surprises = replaced(decision, few, space, found.contenders[0], candidates, few_draws, count, RIVAL_SURPRISE)
+    rivals = torch.cat([found.contenders[:BEST_RIVALS], surprises])
     if not affine and not is_wide:
-        led = led_by_outcomes(decision, few, domain, few_draws, rivals, starts, clock, most=BESIDE)
+        led = led_by_outcomes(decision, few, domain, few_draws, rivals, starts, clock, most=LED_BESIDE)
         rivals = torch.cat([rivals, led])
     points = None
     if belief.components > 1 and sums_of_means(decision) is not None:
@@ -255,7 +255,7 @@ def _with_observed(
         first[0] = torch.arange(k, device=points.device)
         tried = _exchanged(decision, moments, points, first, draws)
     losses = loss_now(decision, belief, tried, draws)
-    better = losses.argsort()[:REFINED]
+    better = losses.argsort()[:OBSERVED_REFINED]
     better = better[losses[better] < found.value]
     if not len(better):
         return found
@@ -265,10 +265,10 @@ def _with_observed(
 
 def _best_alone(decision: Decision, belief: Belief, points: Tensor, k: int, draws: Tensor) -> Tensor:
     """Of many points (n x d) those that are best as all members of an action: n' x d."""
-    if len(points) <= OBSERVED:
+    if len(points) <= OBSERVED_MEMBERS:
         return points
     losses = loss_now(decision, belief.typical(), points.unsqueeze(1).expand(-1, k, -1), draws[:FIRST_DRAWS])
-    return points[losses.argsort()[:OBSERVED]]
+    return points[losses.argsort()[:OBSERVED_MEMBERS]]
 
 
 def _crossed(
@@ -306,7 +306,7 @@ def refine(
     starts: Tensor,
     clock: Clock,
     first_steps: int = FIRST_STEPS,
-    rounds: int = ROUNDS,
+    rounds: int = REFINE_ROUNDS,
     enough: Tensor | None = None,
 ) -> Incumbent:
     """Actions S x event polished, the best first, none worse than its start.
@@ -324,16 +324,16 @@ def refine(
     with torch.no_grad():
         value = loss(u)
     if enough is None:
-        enough = (ENOUGH_DRAWN if decision.drawn(belief) else ENOUGH) * (value.max() - value.min())
-    best = value.argsort()[:POLISHED]
+        enough = (ENOUGH_DRAWN if decision.drawn(belief) else ENOUGH_EXACT) * (value.max() - value.min())
+    best = value.argsort()[:POLISHED_STARTS]
     generator = torch.Generator().manual_seed(SEED)
     noise = torch.randn(len(best), domain.size, generator=generator, dtype=torch.float64).to(u)
     fresh: Tensor | None = torch.arange(2 * len(best), device=u.device) >= len(best)
-    last, last_value = torch.cat([u[best], u[best] + NUDGE * noise]), torch.cat([value[best], value[best]])
+    last, last_value = torch.cat([u[best], u[best] + KINK_NUDGE * noise]), torch.cat([value[best], value[best]])
     last_metric = metric[torch.cat([best, best])]
     for _ in range(rounds):
         before = last_value.min()
-        last, last_value, last_metric = polish(loss, last, STEPS, clock, last_metric, fresh)
+        last, last_value, last_metric = polish(loss, last, REFINE_STEPS, clock, last_metric, fresh)
         if not bool(before - last_value.min() > enough):
             break
         go_on = last_value.argsort()[: max(LEAST_GO_ON, len(last) // 2)]
@@ -350,7 +350,7 @@ def refine(
         if torch.allclose(actions[: len(ends)], ends):
             return found
         # between whole numbers descent ends where rounding takes it: probe from there
-        probed, losses = probe(decision, belief, domain, draws, found.contenders[:PROBED], PROBES, SEED, clock)
+        probed, losses = probe(decision, belief, domain, draws, found.contenders[:PROBED_ACTIONS], PROBES, SEED, clock)
     return replace(found, contenders=torch.cat([probed[:1], found.contenders]), value=losses[0])
 
 
@@ -358,7 +358,7 @@ def _with_options(
     decision: Decision, belief: Belief, domain: Domain, draws: Tensor, found: Incumbent, clock: Clock
 ) -> Incumbent:
     """The actions found, and better ones with other options."""
-    actions, losses = exchange_options(decision, belief, domain, draws, found.contenders[:PROBED], clock)
+    actions, losses = exchange_options(decision, belief, domain, draws, found.contenders[:PROBED_ACTIONS], clock)
     both = torch.cat([actions, found.contenders])
     losses = torch.cat([losses, loss_now(decision, belief, found.contenders, draws)])
     order = _apart(domain.to_unit(both), losses)
@@ -372,7 +372,7 @@ def _apart(unit: Tensor, losses: Tensor) -> Tensor:
     for place, i in enumerate(order.tolist()):
         if not near[place]:
             kept.append(i)
-            near |= np.abs(at - at[place]).max(-1) <= NUDGE
+            near |= np.abs(at - at[place]).max(-1) <= KINK_NUDGE
     return torch.tensor(kept, device=unit.device)
 
 
@@ -401,7 +401,7 @@ def _extremes(belief: Belief, space: DesignSpace, spread: Tensor, clock: Clock, 
     if space.exchanges:
         u = _extremes_with_options(space, mean, sign, u, value)
     generator = torch.Generator().manual_seed(SEED)
-    around = max(1, AROUND // fewer)
+    around = max(1, AROUND_PEAK // fewer)
     noise = torch.randn(around, *u.shape, generator=generator, dtype=torch.float64).to(u)
     scale = 0.2 * torch.rand(around, 1, 1, generator=generator, dtype=torch.float64).to(u) ** 2
     beside = torch.addcmul(u, scale, noise).clamp_(0.0, 1.0).flatten(0, 1)
@@ -434,7 +434,7 @@ def _extremes_with_options(
 ) -> Tensor:
     """Points of the cube (S x A) with options exchanged where that lowers sign times the mean (S)."""
     points, every = space.from_cube(u), torch.arange(len(u), device=u.device)
-    for _ in range(EXCHANGES):
+    for _ in range(OPTION_EXCHANGES):
         tried = space.neighbours(points)  # S x M x d
         there, choice = (sign.unsqueeze(-1) * mean(tried.flatten(0, 1)).reshape(tried.shape[:2])).min(1)
         better = there < value
@@ -465,9 +465,11 @@ def _exchanged(decision: Decision, moments: Moments, points: Tensor, index: Tens
         factor, summand = sums.weighed(points)
         values = (summand + factor * moments.mean).expand(index.shape[0], -1)
         rewards = None if R is None else R.__getitem__
-        index, worth = exchange_sums(values, gains_of(sums, points), rewards, index, distinct=False, sweeps=SWEEPS)
+        index, worth = exchange_sums(
+            values, gains_of(sums, points), rewards, index, distinct=False, sweeps=FIRST_SWEEPS
+        )
         return points[index[worth.argsort(descending=True)]]
-    index, losses = exchange(decision, moments, points, index, draws, SWEEPS, distinct=False)
+    index, losses = exchange(decision, moments, points, index, draws, FIRST_SWEEPS, distinct=False)
     return points[index[losses.argsort()]]
 
 
@@ -475,14 +477,14 @@ def _elsewhere(
     decision: Decision, belief: Belief, space: DesignSpace, domain: Domain, draws: Tensor, clock: Clock
 ) -> Incumbent:
     """The best action of a loss that looks elsewhere than at its action, and those that outcomes could make best."""
-    spread = domain.sample(SAMPLED, SEED).to(belief.X)
+    spread = domain.sample(SAMPLED_ACTIONS, SEED).to(belief.X)
     if isinstance(domain, PointsDomain):
         observed = belief.X[space.contains(belief.X)]
         spread = torch.cat([spread, observed.unsqueeze(1).expand(-1, domain.k, -1)])
-    starts = spread[loss_now(decision, belief, spread, draws).argsort()[:RIVALS]]
+    starts = spread[loss_now(decision, belief, spread, draws).argsort()[:BEST_RIVALS]]
     found = refine(decision, belief, domain, draws, starts, clock)
     if clock.expired:
         return found
     few, few_draws = belief.typical(), draws[:FIRST_DRAWS]
-    led = led_by_outcomes(decision, few, domain, few_draws, found.contenders, spread, clock, most=LED)
+    led = led_by_outcomes(decision, few, domain, few_draws, found.contenders, spread, clock, most=LED_KEPT)
     return replace(found, contenders=torch.cat([found.contenders, led]))

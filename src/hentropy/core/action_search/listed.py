@@ -5,8 +5,14 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any
 
-from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, chosen_losses, expected_loss
-from hentropy.core.beliefs import Belief, Fantasy, Needs
+from hentropy.core.action_search.base import (
+    ActionSearch,
+    BestAfterOutcome,
+    chosen_losses,
+    expected_loss,
+    numbers_of_rows,
+)
+from hentropy.core.beliefs import Belief, Fantasy
 from hentropy.core.decisions import Decision, Options, Points
 from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
@@ -15,14 +21,14 @@ ENUMERABLE = 4096
 """Tuples of a finite space up to this many are all tried."""
 
 
-WORK = 2**19
+ENUMERABLE_WORK = 2**19
 """Tuples times designs up to this many are all tried: a longer list has its own search even for single rows."""
 
 
 def enumerable(rows: int, actions: Points) -> bool:
     """Whether every action on a list of this many designs is tried."""
     count = actions.count_on(rows)
-    return count <= ENUMERABLE and count * rows <= WORK
+    return count <= ENUMERABLE and count * rows <= ENUMERABLE_WORK
 
 
 def all_tuples(points: Tensor, actions: Points) -> Tensor:
@@ -64,9 +70,7 @@ class ListedSearch(ActionSearch):
 
     def numbers_per_design(self, outcomes: int) -> int:
         """Moments of all rows after all outcomes."""
-        K = self.draws.shape[-1]
-        joint = K + self.draws.shape[0] if self.decision.needs is Needs.JOINT else 1
-        return 4 * outcomes * self.rows.shape[0] * K * joint * self.belief.components
+        return numbers_of_rows(self.decision, self.belief, self.rows, self.draws, outcomes)
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,17 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome, chosen_losses, expected_loss
+from hentropy.core.action_search.base import (
+    ActionSearch,
+    BestAfterOutcome,
+    chosen_losses,
+    expected_loss,
+    losses_after,
+    numbers_of_rows,
+)
 from hentropy.core.action_search.exchange import gains_of
 from hentropy.core.action_search.survey import SURVEY_SHARE, mean_moves, means_after, survey
-from hentropy.core.beliefs import Belief, Fantasy, Needs
-from hentropy.core.beliefs.gaussian import GaussianFantasy
-from hentropy.core.beliefs.transformed import TransformedFantasy
+from hentropy.core.beliefs import Belief, Fantasy
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed
 from hentropy.core.decisions.normal import excess
@@ -77,7 +82,7 @@ class ObservedSearch(ActionSearch):
         """The best row after each outcome: exact, so `steps` are not needed."""
         if self._factor is None:
             return self._best_of_all(fantasy, x, draws)
-        means = torch.cat([means_after(fantasy, self.belief.X), _means_at(fantasy, x)], -1)  # b x N x (n + q)
+        means = torch.cat([means_after(fantasy, self.belief.X), fantasy.own_means(x)], -1)  # b x N x (n + q)
         losses = -self._factor * means
         stay = losses[..., (self.rows == self.best).flatten(1).all(-1).nonzero()[0, 0]]
         rows = torch.cat([self.rows.expand(len(x), *self.rows.shape), x.unsqueeze(-2)], 1)  # b x (n + q) x 1 x d
@@ -91,8 +96,7 @@ class ObservedSearch(ActionSearch):
         judge = self.draws if draws is None else draws
         judged = losses if draws is None else expected_loss(self.decision, moments, rows.unsqueeze(1), judge)
         best = self.best.expand(x.shape[0], 1, *self.best.shape)
-        today = fantasy.moments(self.decision.points(best), self.decision.needs)
-        return self._chosen(rows, losses, judged, expected_loss(self.decision, today, best, judge))
+        return self._chosen(rows, losses, judged, losses_after(self.decision, fantasy, best, judge))
 
     def _chosen(self, rows: Tensor, losses: Tensor, judged: Tensor, stay: Tensor) -> BestAfterOutcome:
         """The rows (b x m x k x d) with the smallest losses (b x N x m), as they are judged."""
@@ -105,17 +109,7 @@ class ObservedSearch(ActionSearch):
 
     def numbers_per_design(self, outcomes: int) -> int:
         """Moments of all rows after all outcomes."""
-        K = self.draws.shape[-1]
-        joint = K + self.draws.shape[0] if self.decision.needs is Needs.JOINT else 1
-        return 4 * outcomes * self.rows.shape[0] * K * joint * self.belief.components
-
-
-def _means_at(fantasy: Fantasy, x: Tensor) -> Tensor:
-    """The means at the designs themselves after each outcome: b x N x q."""
-    if isinstance(fantasy, GaussianFantasy | TransformedFantasy):
-        return fantasy.own_means()
-    moments = fantasy.moments(x.unsqueeze(1), Needs.MEAN)
-    return moments.expect_vector(moments.mean).expand(*fantasy.values.shape[:2], -1)
+        return numbers_of_rows(self.decision, self.belief, self.rows, self.draws, outcomes)
 
 
 def rows_given(decision: Decision, observed: Tensor) -> Tensor:

@@ -18,12 +18,12 @@ from hentropy.core.decisions.actions import Domain
 from hentropy.lazy import Tensor, torch
 
 RESTARTS, RESTART_STEPS, RESTART_ROUNDS = 48, 20, 12
-KEPT = 4
-SCALES = (0.005, 0.01, 0.03, 0.1)
+RESTARTS_KEPT = 4
+RESTART_SCALES = (0.005, 0.01, 0.03, 0.1)
 """In each round, this many restarts beside the best few actions that lie apart, at these distances in the unit cube."""
 
-APART = 0.01
-ENOUGH = 1e-4
+RESTARTS_APART = 0.01
+RESTART_ENOUGH = 1e-4
 """A round that lowers the loss by less than this share of the spread of the losses it met is the last."""
 
 
@@ -49,7 +49,7 @@ def restarted(
         kept = _apart(ends, values)
         u, value, metric = ends[kept], values[kept], metrics[kept[0]]
         left = before - value[0]
-        if clock.expired or not bool(left > ENOUGH * (values.max() - value[0])):
+        if clock.expired or not bool(left > RESTART_ENOUGH * (values.max() - value[0])):
             break
     best = domain.project(domain.to_action(u))
     losses = loss_now(decision, belief, best, draws)
@@ -67,7 +67,7 @@ def _steps(domain: Domain, generator: torch.Generator) -> Tensor:
     noise = torch.randn(RESTARTS, k, domain.size // k, generator=generator, dtype=torch.float64)
     some = torch.rand(RESTARTS, k, 1, generator=generator) < 1.0 / k
     some[::2] = True
-    scale = torch.tensor(SCALES, dtype=torch.float64)[torch.arange(RESTARTS) // 2 % len(SCALES)]
+    scale = torch.tensor(RESTART_SCALES, dtype=torch.float64)[torch.arange(RESTARTS) // 2 % len(RESTART_SCALES)]
     return scale[:, None] * (noise * some).flatten(-2)
 
 
@@ -75,8 +75,8 @@ def _apart(u: Tensor, values: Tensor) -> Tensor:
     """Indices of the best few points (S x A) by their values that lie apart, the best first."""
     kept: list[int] = []
     for i in values.argsort().tolist():
-        if not kept or bool(((u[kept] - u[i]).abs().amax(-1) > APART).all()):
+        if not kept or bool(((u[kept] - u[i]).abs().amax(-1) > RESTARTS_APART).all()):
             kept.append(i)
-        if len(kept) == KEPT:
+        if len(kept) == RESTARTS_KEPT:
             break
     return torch.tensor(kept, device=u.device)

@@ -18,6 +18,7 @@ from dataclasses import replace
 from hentropy.core.action_search.base import (
     expected_loss,
     listed_moments,
+    losses_after,
     moments_now,
     surprises,
     take,
@@ -41,15 +42,15 @@ WIDE_SHARE = 4
 ENOUGH_LED = 1e-3
 """Rivals are added while the next one saves this share of what all of them do."""
 
-RANDOM, KNOWN = 48, 8
+RANDOM_TUPLES, KNOWN_TUPLES = 48, 8
 """Tuples to start from: random ones, and the first of the contenders."""
 
-SWEEPS = 4
-KEPT, APART = 6, 0.05
+AFRESH_SWEEPS = 4
+AFRESH_KEPT, TUPLES_APART = 6, 0.05
 """After each outcome so many tuples are kept, each with a member that is this far from all members of a better one in
 the unit cube."""
 
-AT_ONCE = 2**22
+AFRESH_NUMBERS = 2**22
 
 
 def replacements(k: int, device: torch.device) -> Tensor:
@@ -128,10 +129,7 @@ def led_by_outcomes(
     b, N, A = start.shape
 
     def loss(u: Tensor) -> Tensor:
-        actions = domain.to_action(u.reshape(b, N, A))
-        return expected_loss(
-            decision, fantasy.moments(decision.points(actions), decision.needs), actions, draws
-        ).flatten()
+        return losses_after(decision, fantasy, domain.to_action(u.reshape(b, N, A)), draws).flatten()
 
     u, _, _ = polish(loss, start.reshape(b * N, A), LED_STEPS, clock)
     met = torch.unique(domain.project(domain.to_action(u)), dim=0)
@@ -182,7 +180,7 @@ def found_afresh(sums: Sums, fantasy: Fantasy, domain: PointsDomain, points: Ten
     The best one, if members do not depend on each other.
     """
     k, d = domain.k, points.shape[-1]
-    known = contenders[:KNOWN]
+    known = contenders[:KNOWN_TUPLES]
     points = torch.cat([known.flatten(0, 1), points])
     moments = fantasy.shared_moments(points.unsqueeze(0), Needs.MEAN)  # H x b x F x 1 x M
     means = moments.averaged().mean[0].squeeze(-2)
@@ -190,32 +188,39 @@ def found_afresh(sums: Sums, fantasy: Fantasy, domain: PointsDomain, points: Ten
     values = (summand + factor * means).flatten(0, 1)  # b F x M
     M, u, R = len(points), gains_of(sums, points), sums.rewards(points)
     if R is None:
-        index, _ = exchange_sums(values, u, None, values.new_zeros(len(values), k, dtype=torch.long), False, SWEEPS)
+        index, _ = exchange_sums(
+            values, u, None, values.new_zeros(len(values), k, dtype=torch.long), False, AFRESH_SWEEPS
+        )
         return points[index].reshape(*means.shape[:2], 1, k, d)
     generator = torch.Generator().manual_seed(0)
     own = torch.arange(len(known) * k).reshape(-1, k)
-    starts = torch.cat([own, torch.randint(M, (RANDOM, k), generator=generator)]).to(points.device)
+    starts = torch.cat([own, torch.randint(M, (RANDOM_TUPLES, k), generator=generator)]).to(points.device)
     S = len(starts)
     chosen = []
-    for some in values.split(max(1, AT_ONCE // (S * M))):
+    for some in values.split(max(1, AFRESH_NUMBERS // (S * M))):
         index, worth = exchange_sums(
-            some.repeat_interleave(S, 0), u, R.__getitem__, starts.repeat(len(some), 1), distinct=False, sweeps=SWEEPS
+            some.repeat_interleave(S, 0),
+            u,
+            R.__getitem__,
+            starts.repeat(len(some), 1),
+            distinct=False,
+            sweeps=AFRESH_SWEEPS,
         )
         index, worth = index.reshape(-1, S, k), worth.reshape(-1, S)
         chosen.append(_best_apart(domain.space.to_unit(points), index, worth))
-    return points[torch.cat(chosen)].reshape(*means.shape[:2], KEPT, k, d)
+    return points[torch.cat(chosen)].reshape(*means.shape[:2], AFRESH_KEPT, k, d)
 
 
 def _best_apart(unit: Tensor, index: Tensor, worth: Tensor) -> Tensor:
-    """Of tuples of points (index P x S x k, points in the unit cube M x d) the best ones that differ: P x KEPT x k."""
+    """Of tuples of points (index P x S x k, points in the unit cube M x d) those that differ: P x AFRESH_KEPT x k."""
     P, S, k = index.shape
     every = torch.arange(P, device=index.device)
     members = unit[index]  # P x S x k x d
     chosen = []
-    for _ in range(KEPT):
+    for _ in range(AFRESH_KEPT):
         best = worth.argmax(-1)
         chosen.append(index[every, best])
         # in whatever order: how far the farthest member lies from the nearest of the chosen tuple
         far = torch.cdist(members.flatten(1, 2), members[every, best]).reshape(P, S, k, k).amin(-1).amax(-1)
-        worth = worth.masked_fill(far < APART, -torch.inf)
+        worth = worth.masked_fill(far < TUPLES_APART, -torch.inf)
     return torch.stack(chosen, 1)

@@ -1,26 +1,23 @@
 """Decisions whose best action follows from the belief at fixed points: nothing is searched."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hentropy.core.action_search.base import ActionSearch, BestAfterOutcome
-from hentropy.core.beliefs import Belief, Fantasy, Gaussian, Moments, Needs, Transformed
-from hentropy.core.beliefs.fixed import FixedPoints, TransformedPoints
-from hentropy.core.beliefs.gaussian import GaussianFantasy
-from hentropy.core.beliefs.transformed import TransformedFantasy
+from hentropy.core.beliefs import Belief, Fantasy, Moments, Needs
+from hentropy.core.beliefs.fixed import FixedPoints
 from hentropy.core.decisions import Solved
 from hentropy.lazy import Tensor, torch
 
-SEARCHED, SEARCHED_COMPONENTS = 4_096, 1_536
+SEARCHED_POINTS, SEARCHED_COMPONENTS = 4_096, 1_536
 """This many points stand for all while searching; fewer where each component counts, and not their average mean."""
 
-NEGLIGIBLE = 1e-7
+NEGLIGIBLE_STAKE = 1e-7
 """Points with less than this share of all that is at stake are left out while searching."""
 
-BLOCK = 256
+POINTS_PER_BLOCK = 256
 """Points that are looked at together: enough for products of matrices, few enough for the cache."""
 
-MANY = 6
+MANY_BLOCKS = 6
 """Of this many blocks or more, half will do to rank designs."""
 
 
@@ -28,7 +25,7 @@ MANY = 6
 class Block:
     """Some of the points: how many each stands for (m'), today's action there (... x m'), the decision about them."""
 
-    points: FixedPoints | TransformedPoints
+    points: FixedPoints
     counts: Tensor
     action: Tensor
     decision: Solved
@@ -53,16 +50,18 @@ class SolvedSearch(ActionSearch):
     def prepare(cls, decision: Solved, belief: Belief) -> "SolvedSearch":
         """The best action now. One GP has a formula for its gain, and needs nothing else."""
         points = decision.settled_points.to(belief.X)
-        if not isinstance(belief, Gaussian | Transformed) or belief.components == 1 or decision.saved_by is None:
+        if belief.process is None or belief.components == 1 or decision.saved_by is None:
             moments = belief.moments(points, decision.needs)
             return cls(decision, belief, points, decision.bayes_action(moments), decision.solve(moments))
         moments = _moments_now(belief, points)
         best, counts = decision.bayes_action(moments), _counts(decision, moments)
         chosen = counts.nonzero().squeeze(-1)
-        apart = -(-len(chosen) // BLOCK)  # points of a block lie so far apart in their list: each is a sample of all
+        apart = -(
+            -len(chosen) // POINTS_PER_BLOCK
+        )  # points of a block lie so far apart in their list: each is a sample of all
         searched = tuple(
             Block(
-                _prepared(belief, points[index], Needs.VARIANCE),
+                FixedPoints.prepare(belief, points[index], Needs.VARIANCE),
                 counts[index],
                 best[..., index],
                 decision.among(index),
@@ -76,55 +75,36 @@ class SolvedSearch(ActionSearch):
 
         While searching (steps = 0) nobody asks for losses and reports: what is saved is all that counts.
         """
-        if not self.searched or not isinstance(fantasy, GaussianFantasy | TransformedFantasy):
+        if not self.searched:
             moments = fantasy.shared_moments(self.points.unsqueeze(0), self.decision.needs)
             return self._judged(self.decision, moments, self.best, (x.shape[0], fantasy.weights.shape[-1], 1))
         if steps == 0:
             # many designs are only to be ranked: half of many blocks do
-            every = 2 if len(self.searched) >= MANY and not x.requires_grad else 1
+            every = 2 if len(self.searched) >= MANY_BLOCKS and not x.requires_grad else 1
             blocks = self.searched[::every]
             saved = torch.stack([self._saved(block, fantasy) for block in blocks]).sum(0)
             saved = saved * (len(self.searched) / len(blocks))
             return BestAfterOutcome(-saved, torch.zeros_like(saved), saved)
-        each = [self._judged_block(start, fantasy) for start in range(0, self.points.shape[0], BLOCK)]
+        each = [self._judged_block(start, fantasy) for start in range(0, self.points.shape[0], POINTS_PER_BLOCK)]
         loss, stay = (torch.stack(losses).sum(0) for losses in ([p.loss for p in each], [p.stay for p in each]))
         return BestAfterOutcome(loss, stay, torch.cat([part.actions for part in each], -1))
 
-    def _saved(self, block: Block, fantasy: GaussianFantasy | TransformedFantasy) -> Tensor:
+    def _saved(self, block: Block, fantasy: Fantasy) -> Tensor:
         """What is saved after each outcome at the points of a block: b x N."""
         needs = self.decision.needs if self.decision.saved_by is None else self.decision.saved_by
-        parts = self._after(block.points, fantasy, needs)
+        parts = block.points.after(fantasy, needs)
         return torch.cat([block.decision.saved_at(moments, block.action) @ block.counts for moments in parts])
 
-    def _judged_block(self, start: int, fantasy: GaussianFantasy | TransformedFantasy) -> BestAfterOutcome:
+    def _judged_block(self, start: int, fantasy: Fantasy) -> BestAfterOutcome:
         """At the points of one block, whose kernels are not kept: there may be many points."""
-        here = slice(start, start + BLOCK)
-        points = _prepared(fantasy.look.belief, self.points[here], self.decision.needs)
-        parts = self._after(points, fantasy, self.decision.needs)
+        here = slice(start, start + POINTS_PER_BLOCK)
+        points = FixedPoints.prepare(self.belief, self.points[here], self.decision.needs)
+        parts = points.after(fantasy, self.decision.needs)
         own, best = self.decision.among(here), self.best[..., here]
         each = [self._judged(own, moments, best, (*moments.mean.shape[1:3],)) for moments in parts]
         return BestAfterOutcome(
             *(torch.cat(field) for field in zip(*((p.loss, p.stay, p.actions) for p in each), strict=True))
         )
-
-    def _after(
-        self, points: FixedPoints | TransformedPoints, fantasy: GaussianFantasy | TransformedFantasy, needs: Needs
-    ) -> Iterator[Moments]:
-        """Moments at the points of a block after each outcome, a few designs at a time: H x b' x N x m'.
-
-        Where means suffice the loss is affine in f, or a function of the average mean: all components count as one.
-        """
-        if isinstance(fantasy, TransformedFantasy):
-            assert isinstance(points, TransformedPoints)
-            yield from points.after(fantasy, needs)
-            return
-        assert isinstance(points, FixedPoints)
-        if needs is Needs.MEAN:
-            for part in fantasy.chunks(points.count):
-                mean = points.means(part)
-                yield Moments(mean.new_ones(1, 1, 1), mean.unsqueeze(0))
-        else:
-            yield from (points.moments(part) for part in fantasy.chunks(points.count * self.belief.components))
 
     def _judged(self, decision: Solved, moments: Moments, best: Tensor, shape: tuple[int, ...]) -> BestAfterOutcome:
         """From moments H x b x N (x 1) x m."""
@@ -143,19 +123,11 @@ class SolvedSearch(ActionSearch):
         return 4 * outcomes * m * (m if self.decision.needs is Needs.JOINT else 1) * self.belief.components
 
 
-def _prepared(belief: Gaussian | Transformed, points: Tensor, needs: Needs) -> FixedPoints | TransformedPoints:
-    """Points m x d as the belief sees them."""
-    prepare = TransformedPoints.prepare if isinstance(belief, Transformed) else FixedPoints.prepare
-    return prepare(belief, points, needs)  # type: ignore[arg-type]
-
-
-def _moments_now(belief: Gaussian | Transformed, points: Tensor) -> Moments:
+def _moments_now(belief: Belief, points: Tensor) -> Moments:
     """Means and variances at points m x d, block by block: H x m."""
-    normal = belief.latent if isinstance(belief, Transformed) else belief
-    parts = [normal.moments(block, Needs.VARIANCE) for block in points.split(BLOCK)]
+    parts = [belief.process.moments(block, Needs.VARIANCE) for block in points.split(POINTS_PER_BLOCK)]
     means, variances = ([part.mean for part in parts], [part.variance for part in parts])
-    found = Moments(belief.weights, torch.cat(means, -1), torch.cat(variances, -1))
-    return belief.linked(found, Needs.VARIANCE) if isinstance(belief, Transformed) else found
+    return belief.linked(Moments(parts[0].weights, torch.cat(means, -1), torch.cat(variances, -1)), Needs.VARIANCE)
 
 
 def _counts(decision: Solved, moments: Moments) -> Tensor:
@@ -167,8 +139,8 @@ def _counts(decision: Solved, moments: Moments) -> Tensor:
     stake = decision.at_stake(moments)
     order = stake.argsort()
     matters = torch.ones_like(stake)
-    matters[order] = (stake[order].cumsum(0) > NEGLIGIBLE * stake.sum()).to(stake)
-    most = SEARCHED if decision.saved_by is Needs.MEAN else SEARCHED_COMPONENTS
+    matters[order] = (stake[order].cumsum(0) > NEGLIGIBLE_STAKE * stake.sum()).to(stake)
+    most = SEARCHED_POINTS if decision.saved_by is Needs.MEAN else SEARCHED_COMPONENTS
     if int(matters.sum()) <= most:
         return matters
     total = (stake * matters).cumsum(0)

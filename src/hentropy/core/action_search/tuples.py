@@ -8,6 +8,7 @@ from hentropy.core.action_search.base import (
     BestAfterOutcome,
     expected_loss,
     listed_moments,
+    losses_after,
     surprises,
     take,
     wide,
@@ -21,19 +22,19 @@ from hentropy.core.spaces.rows import RowIndex
 from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
 
-STARTS, WIDE_STARTS = 8, 3
-RANDOM = 4
+LIST_STARTS, WIDE_LIST_STARTS = 8, 3
+RANDOM_STARTS = 4
 """Random tuples from which exchange starts after an outcome, besides today's and a leading one."""
 
-CANDIDATES = 512
+FIRST_ROWS = 512
 """Rows among which exchange first looks for today's best tuple; passes over the list then add those that it lacks."""
 
-PASSES, ADDED = 3, 64
-PASSED = {Needs.MEAN: 2**15, Needs.VARIANCE: 2**15, Needs.JOINT: 2**10}
+PASSES, ADDED_ROWS = 3, 64
+PASSED_ROWS = {Needs.MEAN: 2**15, Needs.VARIANCE: 2**15, Needs.JOINT: 2**10}
 """Passes over the list while they improve today's tuple, how many rows each adds, and of how many rows: of longer lists
 those that are best alone, now or with a surprise."""
 
-AT_ONCE = {Needs.MEAN: 2**12, Needs.VARIANCE: 2**10, Needs.JOINT: 96}
+ROWS_AT_ONCE = {Needs.MEAN: 2**12, Needs.VARIANCE: 2**10, Needs.JOINT: 96}
 """Rows of a pass that are looked at together: with few, joint covariances are small."""
 
 PROMISING = {Needs.MEAN: 256, Needs.VARIANCE: 128, Needs.JOINT: 40}
@@ -43,10 +44,10 @@ LIFTED, LIFTED_OUTCOMES, LIFTED_OF = 96, 6, 2**11
 """An audit adds the rows that some of the outcomes of these very designs bring furthest into today's tuple: so many of
 each design, after so many outcomes, of so many rows with the best scores."""
 
-JUDGED = 48
+JUDGED_REPLACEMENTS = 48
 """Of wide tuples, whose members are exchanged by drawn functions, this many replacements are judged by true losses."""
 
-SURPRISE = 2.0
+ROW_SURPRISE = 2.0
 """Standard deviations by which a row is taken to be better or worse than its mean."""
 
 
@@ -85,14 +86,14 @@ class TupleSearch(ActionSearch):
                 f" on {m} designs are too many to try: give the actions as Listed(rows), or take a smaller pool"
             )
         first = passed = torch.arange(m, device=points.device)
-        if m > CANDIDATES:
+        if m > FIRST_ROWS:
             mean, sd, _, looked = survey(belief, points, clock.share(SURVEY_SHARE))
             points = points[looked]
             observed = RowIndex(points).find(belief.X)
-            first = torch.cat([_candidates(mean, sd, max(CANDIDATES, 2 * k)), observed[observed >= 0]]).unique()
-            passed = _best_alone(decision, belief, points, first, k, draws, PASSED[decision.needs])
+            first = torch.cat([_candidates(mean, sd, max(FIRST_ROWS, 2 * k)), observed[observed >= 0]]).unique()
+            passed = _best_alone(decision, belief, points, first, k, draws, PASSED_ROWS[decision.needs])
         cut_short, m = len(points) < m, len(points)
-        starts = WIDE_STARTS if wide(decision, draws.shape[-1]) else STARTS
+        starts = WIDE_LIST_STARTS if wide(decision, draws.shape[-1]) else LIST_STARTS
         generator = torch.Generator().manual_seed(0)
         tuples = torch.randint(len(first), (starts, k), generator=generator)
         if actions.as_set:
@@ -103,7 +104,9 @@ class TupleSearch(ActionSearch):
             if clock.share(SURVEY_SHARE).expired:
                 break
             losses = _replacing(decision, belief, points, winner, passed, draws, actions.as_set, surprised=False)
-            first = torch.cat([first, passed[losses.topk(min(ADDED, len(passed)), largest=False).indices]]).unique()
+            first = torch.cat(
+                [first, passed[losses.topk(min(ADDED_ROWS, len(passed)), largest=False).indices]]
+            ).unique()
             better, lower = _exchanged(decision, belief, points, first, winner.unsqueeze(0), draws, actions.as_set)
             if not bool(lower < value):
                 break
@@ -151,9 +154,9 @@ class TupleSearch(ActionSearch):
         actions = listed[each.gather(-2, best[..., None, None].expand(*best.shape, 1, each.shape[-1])).squeeze(-2)]
         loss, actions = self._with_designs(fantasy, x, loss, actions)
         today = self.best.expand(b, 1, *self.best.shape)
-        stay = self._judge(fantasy, today, self.draws if draws is None else draws).expand(b, N)
+        stay = losses_after(self.decision, fantasy, today, self.draws if draws is None else draws).expand(b, N)
         if draws is not None or is_wide:
-            loss = self._judge(fantasy, actions, self.draws if draws is None else draws)
+            loss = losses_after(self.decision, fantasy, actions, self.draws if draws is None else draws)
         return BestAfterOutcome(loss if draws is not None else torch.minimum(loss, stay), stay, actions)
 
     def _with_designs(self, fantasy: Fantasy, x: Tensor, loss: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
@@ -182,7 +185,7 @@ class TupleSearch(ActionSearch):
         few = fantasy.some(torch.linspace(0, N - 1, min(N, LIFTED_OUTCOMES)).round().long().to(self.points.device))
         order = self.scores.topk(min(len(self.scores), LIFTED_OF)).indices
         parts = []
-        for some in order.split(AT_ONCE[self.decision.needs]):
+        for some in order.split(ROWS_AT_ONCE[self.decision.needs]):
             points = self.points[torch.cat([self.index, some])]
             moments = few.shared_moments(points.unsqueeze(0), self.decision.needs)  # H x b x N' x 1 x (k + C)
             parts.append(self._least_with_each(moments, points))
@@ -214,8 +217,10 @@ class TupleSearch(ActionSearch):
         if not distinct or k > M:
             leading = leading[..., :1].expand(*leading.shape[:-1], k)
         generator = torch.Generator().manual_seed(1)
-        random = torch.rand(RANDOM, max(k, M), generator=generator).argsort(-1)[:, :k].remainder(M).to(listed.device)
-        return torch.cat([leading.unsqueeze(-2), random.expand(*batch, RANDOM, k)], -2)
+        random = (
+            torch.rand(RANDOM_STARTS, max(k, M), generator=generator).argsort(-1)[:, :k].remainder(M).to(listed.device)
+        )
+        return torch.cat([leading.unsqueeze(-2), random.expand(*batch, RANDOM_STARTS, k)], -2)
 
     @torch.no_grad()
     def improved_by(self, actions: Tensor) -> "TupleSearch":
@@ -231,11 +236,7 @@ class TupleSearch(ActionSearch):
     def stay(self, fantasy: Fantasy, draws: Tensor | None = None) -> Tensor:
         """The expected loss of today's tuple after each outcome: b x (N or 1)."""
         today = self.best.expand(fantasy.values.shape[0], 1, *self.best.shape)
-        return self._judge(fantasy, today, self.draws if draws is None else draws)
-
-    def _judge(self, fantasy: Fantasy, actions: Tensor, draws: Tensor) -> Tensor:
-        moments = fantasy.moments(self.decision.points(actions), self.decision.needs)
-        return expected_loss(self.decision, moments, actions, draws)
+        return losses_after(self.decision, fantasy, today, self.draws if draws is None else draws)
 
     def numbers_per_design(self, outcomes: int) -> int:
         """Replacement losses of one member after all outcomes."""
@@ -254,7 +255,7 @@ def _candidates(mean: Tensor, sd: Tensor, count: int) -> Tensor:
     columns = [(mean, sd)] if mean.dim() == 1 else list(zip(mean.unbind(-1), sd.unbind(-1), strict=True))
     own = min(m, max(1, share // len(columns)))
     for value, spread in columns:
-        for surprise in (0.0, SURPRISE):
+        for surprise in (0.0, ROW_SURPRISE):
             chosen.append((value + surprise * spread).topk(own).indices)
             chosen.append((surprise * spread - value).topk(own).indices)
         chosen.append(spread.topk(own).indices)
@@ -272,7 +273,7 @@ def _best_alone(
     if m <= count:
         return torch.arange(m, device=points.device)
     now, surprised = [], []
-    for some in points.split(AT_ONCE[Needs.VARIANCE]):
+    for some in points.split(ROWS_AT_ONCE[Needs.VARIANCE]):
         moments = belief.moments(some.unsqueeze(1), decision.needs)  # H x P x o
         sd = belief.moments(some.unsqueeze(1), Needs.VARIANCE).total()[1].sqrt()  # P x o
         alike = torch.zeros(len(some), k, dtype=torch.long, device=points.device)
@@ -280,7 +281,7 @@ def _best_alone(
         losses = []
         sides = surprises(moments.outcomes, 1, sd)
         for side in torch.cat([torch.zeros_like(sides[:1]), sides]):
-            moved = replace(moments, mean=moments.mean + SURPRISE * side * sd)
+            moved = replace(moments, mean=moments.mean + ROW_SURPRISE * side * sd)
             losses.append(expected_loss(decision, take(moved, alike), tuples, draws))
         now.append(losses[0])
         surprised.append(torch.stack(losses).amin(0))
@@ -300,7 +301,7 @@ def _exchanged(
     # drawn functions choose, but do not judge: the best replacements of each member are exchanged by their true losses
     best, k = index[losses.argmin()].unsqueeze(0), tuples.shape[-1]
     near = [replacement_losses(decision, moments, listed, best, member, draws)[0] for member in range(k)]
-    count = min(len(rows), max(4, JUDGED // k))
+    count = min(len(rows), max(4, JUDGED_REPLACEMENTS // k))
     kept = torch.cat([index.flatten(), *(each.topk(count, largest=False).indices for each in near)]).unique()
     few = listed[kept]
     starts = torch.searchsorted(kept, index)
@@ -320,10 +321,10 @@ def _replacing(
 ) -> Tensor:
     """The smallest expected loss of the best tuple (k) with a member replaced by each of these rows: one for each.
 
-    If `surprised`, f there may be higher or lower than its mean by SURPRISE standard deviations.
+    If `surprised`, f there may be higher or lower than its mean by ROW_SURPRISE standard deviations.
     """
     k, parts = len(winner), []
-    for some in rows.split(AT_ONCE[decision.needs]):
+    for some in rows.split(ROWS_AT_ONCE[decision.needs]):
         there = points[torch.cat([winner, some])]
         moments = listed_moments(decision, belief.moments(there, decision.needs), k)
         sides: list[Tensor | float] = [0.0]
@@ -333,7 +334,7 @@ def _replacing(
             each = len(spread.variance) == len(moments.mean)
             sd = (spread.variance if each else spread.total()[1].unsqueeze(0)).sqrt()
             sd.unflatten(-1, (-1, moments.outcomes))[:, :k] = 0.0
-            sides += [SURPRISE * side * sd for side in surprises(moments.outcomes, len(there), sd)]
+            sides += [ROW_SURPRISE * side * sd for side in surprises(moments.outcomes, len(there), sd)]
         least = torch.full((len(some),), torch.inf).to(points)
         kept = torch.arange(k, device=points.device).unsqueeze(0)
         for side in sides:

@@ -11,21 +11,24 @@ each other: all of the first point, then all of the second. Wherever K or q valu
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from hentropy.core.beliefs.linalg import robust_root, scaled_root
-from hentropy.core.beliefs.links import Latent
-from hentropy.core.beliefs.nodes import Nodes, outcome_nodes
-from hentropy.core.given import closest
+from hentropy.core.beliefs.links import Latent, of_logarithm
+from hentropy.core.beliefs.nodes import Nodes, mixture_quantiles, outcome_nodes
+from hentropy.core.given import closest, is_number
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
-FEW = 2
+TYPICAL = 2
 """Components of a mixture that a first look takes."""
+
+QUANTILES = (0.05, 0.5, 0.95)
+"""The probabilities of the quantiles that predictions have, unless others are asked for."""
 
 
 class Needs(IntEnum):
@@ -120,6 +123,30 @@ class Moments:
         return mean, second
 
 
+@dataclass(frozen=True)
+class Predictive:
+    """An outcome at m points, in its units: mean and sd (m each) and its quantiles (S x m)."""
+
+    mean: Tensor
+    sd: Tensor
+    quantiles: Tensor
+
+    @classmethod
+    def over_all(cls, at: Moments, quantiles: Tensor, log: bool) -> "Predictive":
+        """From the moments of the components; with `log`, these and the quantiles are of the logarithm."""
+        if log:
+            quantiles, at = quantiles.exp(), Moments(at.weights, *of_logarithm(at.mean, at.variance))
+        mean, variance = at.total()
+        return cls(mean, variance.clamp_min(0.0).sqrt(), quantiles)
+
+    def columns(self, name: str, shares: Sequence[float]) -> dict[str, list[float]]:
+        """As columns of a table."""
+        quantiles = {
+            f"{name}_q{100 * share:g}": own.tolist() for share, own in zip(shares, self.quantiles, strict=True)
+        }
+        return {f"{name}_mean": self.mean.tolist(), f"{name}_sd": self.sd.tolist(), **quantiles}
+
+
 class Fantasy(ABC):
     """A batch b x N of beliefs: each of b designs observed with each of N outcomes.
 
@@ -138,10 +165,6 @@ class Fantasy(ABC):
     def shared_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: H x b x N x P x K."""
 
-    def shared_in_chunks(self, points: Tensor, needs: Needs) -> Iterator[tuple["Fantasy", Moments]]:
-        """The same for a few designs at a time, with the beliefs after observing at them: all at once by default."""
-        yield self, self.shared_moments(points, needs)
-
     @abstractmethod
     def some(self, index: Tensor) -> "Fantasy":
         """The beliefs after some of the outcomes, by their index."""
@@ -158,9 +181,17 @@ class Fantasy(ABC):
     def values(self) -> Tensor:
         """The outcomes themselves, in the user's units: b x N x q."""
 
+    def own_means(self, x: Tensor) -> Tensor:
+        """The average over components of the means at x (b x q x d) itself after each outcome: b x N x q."""
+        moments = self.moments(x.unsqueeze(1), Needs.MEAN)
+        return moments.expect_vector(moments.mean).expand(*self.values.shape[:2], -1)
+
 
 class LookAhead(ABC):
     """Everything about observing at designs x (b x q x d) that does not depend on the outcome."""
+
+    joint_root: Tensor | None = None
+    """A root of the covariance of the outcomes over all components (b x q x q), where one stands for them."""
 
     @abstractmethod
     def fantasy(self, nodes: Nodes) -> Fantasy:
@@ -191,10 +222,53 @@ class Belief(ABC):
     latent_view: bool = False
     """Whether these are believed as the probits of their probabilities instead (see `scores`)."""
 
+    only: frozenset[str] | None = None
+    """The outcomes that observations show, where these are not all."""
+
+    awaited: tuple[frozenset[str], ...] = ()
+    """The outcomes measured at each of the first designs of a look-ahead, where these are pending."""
+
+    process: Any = None
+    """The `Gaussian` that says all of it: itself, or the one about the normal values behind a transform."""
+
+    single_gp: Any = None
+    """Itself, where it is one Gaussian process of f: an outcome moves all means along a line."""
+
+    ordinal: Any = None
+    """Itself, where it is a `Graded` belief: the next outcome is one of a few grades."""
+
+    point_masses: bool = False
+    """Whether components are functions without uncertainty."""
+
+    observed: Tensor | None = None
+    """The values of its outcome that it was fitted to, in the user's units (n), where it keeps them."""
+
+    uncertain_noise: tuple[float, float] | None = None
+    """The noise, a standard deviation, and how probable it is, while the data do not tell it from roughness."""
+
     @property
     def notes(self) -> tuple[str, ...]:
         """Remarks on how the outcomes are modelled, if there are any."""
         return ()
+
+    @property
+    def kinds(self) -> list[str]:
+        """What each component is, in a few words (H); nothing where there is nothing to tell apart."""
+        return []
+
+    def __repr__(self) -> str:
+        """What it is about, how much it has seen, of what components it consists, the noise, and the notes."""
+        n, d = self.X.shape
+        shares: dict[str, float] = {}
+        for kind, weight in zip(self.kinds, getattr(self, "weights", ()), strict=False):
+            shares[kind] = shares.get(kind, 0.0) + float(weight)
+        which = ", ".join(kind + f" {100.0 * share:.0f} %" * (len(shares) > 1) for kind, share in shares.items())
+        count = f"{self.components} components" if self.components > 1 else ""
+        noise = ", ".join(f"{float(one):.3g}" for one in torch.as_tensor(self.noise_std).reshape(-1))
+        seen = f"{n} observed design{'s' * (n != 1)} of {d} coordinate{'s' * (d != 1)}"
+        made = ": ".join(filter(None, (count, which)))
+        said = (", ".join(self.outcomes), seen, made, f"noise {noise}", *self.notes)
+        return f"{type(self).__name__}({'; '.join(filter(None, said))})"
 
     @property
     def measured(self) -> tuple[str, ...]:
@@ -236,6 +310,43 @@ class Belief(ABC):
     def condition(self, x: Tensor, y: Tensor) -> "Belief":
         """The belief after observing the values y (m) at x (m x d), with the same hyperparameters."""
 
+    @torch.no_grad()
+    def predict(
+        self, designs: Any, quantiles: Sequence[float] = QUANTILES, noise: bool = False
+    ) -> dict[str, list[float]]:
+        """The outcomes at designs m x d as columns of a table, in their units; of graded ones, their probabilities.
+
+        Each outcome has "yield_mean", "yield_sd" and a column for each of the `quantiles`, "yield_q5", "yield_q50", ...
+        With `noise`, what an observation would show. `pandas.DataFrame(belief.predict(X))` is the table.
+        """
+        points = torch.as_tensor(designs, dtype=self.X.dtype).to(self.X)
+        if points.dim() != 2 or points.shape[-1] != self.X.shape[-1]:
+            raise InputError(f"designs must be m x {self.X.shape[-1]}, a row for each, got shape {tuple(points.shape)}")
+        for share in quantiles:
+            if not (is_number(share) and 0.0 < share < 1.0):
+                raise InputError(f"the probability of a quantile is {share!r}; it must be between 0 and 1")
+        each = {
+            name: self.of(name).marginal(points, quantiles, noise=noise, log=name in self.logs)
+            for name in self.outcomes
+        }
+        return {title: own for name, one in each.items() for title, own in one.columns(name, quantiles).items()}
+
+    def marginal(self, points: Tensor, shares: Sequence[float], *, noise: bool, log: bool) -> Predictive:
+        """A single outcome at points m x d, over all components; with `noise`, what observations would show.
+
+        With `log`, this belief is about its logarithm.
+        """
+        moments = self.moments(points, Needs.VARIANCE)
+        variance = moments.variance.clamp_min(0.0) + (self._noise_variance if noise else 0.0)
+        at = Moments(moments.weights, moments.mean, variance.expand_as(moments.mean))
+        quantiles = mixture_quantiles(shares, at.weights.unsqueeze(-1), at.mean, at.variance.sqrt())
+        return Predictive.over_all(at, quantiles, log)
+
+    @property
+    def _noise_variance(self) -> Tensor:
+        """Of observations to come, in the user's units: H x 1, or 1 x 1 where all components have the same."""
+        return torch.as_tensor(self.noise_std).to(self.X).square().reshape(1, 1)
+
     def noise_std_given(self, at: Moments) -> Tensor | float:
         """`noise_std` of an observation at m points where f has these moments, with variances: m, or one for all."""
         return self.noise_std
@@ -247,6 +358,48 @@ class Belief(ABC):
     @abstractmethod
     def paths(self, count: int, seed: int) -> Callable[[Tensor], Tensor]:
         """Functions drawn from the belief: points ... x m x d to count x ... x m."""
+
+    def behind(self, y: Tensor) -> tuple[Tensor, Tensor]:
+        """What each component takes outcomes y (...) for, and the log of its slope in y: H (or 1) x ... each."""
+        return y.unsqueeze(0), torch.zeros_like(y).unsqueeze(0)
+
+    def linked(self, latent: Moments, needs: Needs) -> Moments:
+        """The moments of outcomes from those of the normal values behind them, which have variances."""
+        return latent
+
+    def quantiles(self, shares: Sequence[float], weights: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
+        """Where so much of the probability of outcomes lies below, whose normal values are so (H x m each): S x m."""
+        return mixture_quantiles(shares, weights, mean, sd)
+
+    def exact(self) -> "Belief":
+        """The same belief with noiseless future observations, where it can be without noise."""
+        return self
+
+    def rescaled(self, shift: float, scale: float) -> "Belief | None":
+        """The belief about shift + scale f (scale above 0), whatever the outcome; None where it cannot say."""
+        return None
+
+    def named(self, name: str) -> "Belief | None":
+        """The same belief, whose single outcome has this name; None where its class gives the name."""
+        known = getattr(type(self), "__dataclass_fields__", {})
+        return replace(self, outcomes=(name,)) if "outcomes" in known else None  # type: ignore[type-var]
+
+    def split(self) -> "tuple[Belief, ...]":
+        """The independent beliefs of which it consists, each about an outcome, or about some that are correlated."""
+        return (self,)
+
+    def rejoined(self, parts: Sequence["Belief"]) -> "Belief":
+        """The same belief of such parts."""
+        (part,) = parts
+        return part
+
+    def process_of(self, name: str) -> "Belief":
+        """The belief about one outcome; of one that is correlated with others, its own process."""
+        return self.of(name)
+
+    def viewing(self, levels: Mapping[str, float | None]) -> "Belief":
+        """The belief about the probits of some graded outcomes, for each of which there may be a level to exceed."""
+        return self
 
     def of(self, *outcomes: str) -> "Belief":
         """The belief about some of the outcomes, in this order."""
@@ -290,7 +443,7 @@ class Belief(ABC):
         """Where the outcomes of q designs are integrated (see `outcome_nodes`): z is count x q."""
         return outcome_nodes(count, q, self.components, seed).to(self.X)
 
-    def typical(self, count: int = FEW) -> "Belief":
+    def typical(self, count: int = TYPICAL) -> "Belief":
         """A belief of `count` components that approximate all of them, for a fast first pass.
 
         A belief that cannot be divided is returned as it is.
@@ -300,6 +453,43 @@ class Belief(ABC):
     def sample(self, points: Tensor, count: int, seed: int) -> Tensor:
         """Joint draws of f at points m x d: count x m."""
         return joint_draws(self.moments(points, Needs.JOINT), count, torch.Generator().manual_seed(seed))
+
+
+class Mixture(Belief):
+    """A belief whose components can be taken apart."""
+
+    weights: Tensor
+    """Of the components: H."""
+
+    @property
+    def components(self) -> int:
+        """H."""
+        return self.weights.shape[0]
+
+    @abstractmethod
+    def some(self, components: list[int]) -> Self:
+        """The mixture of some of the components."""
+
+    @abstractmethod
+    def weighted(self, weights: Tensor) -> Self:
+        """With other weights of the components."""
+
+    def component(self, h: int) -> Self:
+        """A single component."""
+        return self.some([h])
+
+    def half_way(self) -> Tensor:
+        """What each component says half way between observations, where they differ: see `half_way`."""
+        return half_way(self)
+
+    def typical(self, count: int = TYPICAL) -> Self:
+        """A mixture of `count` components whose means and variances approximate those of all."""
+        if count >= self.components:
+            return self
+        if "typical" not in self.found or self.found["typical"].components != count:
+            self.found["typical"] = self.some(most_typical(self.weights, self.half_way())[:count])
+        few: Self = self.found["typical"]
+        return few
 
 
 def joint_draws(moments: Moments, count: int, generator: torch.Generator) -> Tensor:

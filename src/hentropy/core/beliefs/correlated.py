@@ -12,7 +12,7 @@ other. What is looked at (`shown`) and what an observation shows (`seen`) may di
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from hentropy.core.beliefs.base import Belief, Fantasy, LookAhead, Moments, Needs
+from hentropy.core.beliefs.base import Fantasy, LookAhead, Mixture, Moments, Needs
 from hentropy.core.beliefs.gaussian import Frame, Gaussian, GaussianFantasy, GaussianLookAhead
 from hentropy.core.beliefs.kernels import Coregional, Kernel
 from hentropy.core.beliefs.nodes import Nodes, bayes, joint_nodes
@@ -60,8 +60,8 @@ def with_outcomes(points: Tensor, which: tuple[int, ...]) -> Tensor:
     return torch.cat([points.unsqueeze(-2).expand(*number.shape[:-1], points.shape[-1]), number], -1)
 
 
-@dataclass(frozen=True)
-class Correlated(Belief):
+@dataclass(frozen=True, repr=False)
+class Correlated(Mixture):
     """Outcomes by their `names`, as shift + scale (both o) x the values of `stacked`, a belief about rows (x, i).
 
     X are the designs of which something was observed. `shown` and `seen` are numbers of outcomes.
@@ -121,12 +121,7 @@ class Correlated(Belief):
         return tuple(self.names[i] for i in self.seen)
 
     @property
-    def components(self) -> int:
-        """H."""
-        return self.stacked.components
-
-    @property
-    def weights(self) -> Tensor:
+    def weights(self) -> Tensor:  # type: ignore[override]
         """The weights of the components: H."""
         return self.stacked.weights
 
@@ -172,9 +167,9 @@ class Correlated(Belief):
         """The mixture of some of the components."""
         return replace(self, stacked=self.stacked.some(components))
 
-    def component(self, h: int) -> "Correlated":
-        """A single component."""
-        return self.some([h])
+    def rescaled(self, shift: float, scale: float) -> "Correlated":
+        """The belief about shift + scale times every outcome."""
+        return replace(self, shift=scale * self.shift + shift, scale=scale * self.scale)
 
     def weighted(self, weights: Tensor) -> "Correlated":
         """With other weights of the components."""

@@ -12,21 +12,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from hentropy.core.beliefs.base import Moments, Needs
+from hentropy.core.beliefs.base import Belief, Fantasy, Moments, Needs
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy
 from hentropy.core.beliefs.kernels import ToSites, whiten
-from hentropy.core.beliefs.links import Bend, neighbours
-from hentropy.core.beliefs.transformed import Transformed, TransformedFantasy
+from hentropy.core.beliefs.links import neighbours
+from hentropy.core.beliefs.transformed import Transformed, normal_values
 from hentropy.lazy import Tensor, torch
 
 
 @dataclass(frozen=True)
 class FixedPoints:
-    """m points as the belief sees them: inputs a (m x d), K = k(a, X) (H x m x n), mean and variance now (H x m).
-
-    Mean and variance are in the user's units, as all moments are.
+    """m points as the process of a belief sees them: inputs a (m x d), K = k(a, X) (H x m x n), mean and variance now
+    (H x m), in the user's units, as all moments are.
     """
 
+    observed: Belief
     belief: Gaussian
     a: Tensor
     K: Tensor
@@ -34,36 +34,36 @@ class FixedPoints:
     var: Tensor | None
 
     @classmethod
-    def prepare(cls, belief: Gaussian, points: Tensor, needs: Needs) -> "FixedPoints":
-        """For moments up to `needs` (means, or variances as well) at points m x d."""
+    def prepare(cls, observed: Belief, points: Tensor, needs: Needs) -> "FixedPoints":
+        """For moments up to `needs` (means, or variances as well) at points m x d; transformed means need variances."""
+        belief: Gaussian = observed.process
         a = belief.frame.transform(points)
         k_aX = belief.to_data(a)
         mean = belief._in_user_units(belief._mean(a, k_aX))
         var = None
-        if needs is not Needs.MEAN:
+        if needs is not Needs.MEAN or not observed.normal:
             spread = belief._spread(a, k_aX, Needs.VARIANCE)[0]
             assert spread is not None
             var = belief.frame.scale.square() * spread
-        return cls(belief, a, k_aX, mean, var)
+        return cls(observed, belief, a, k_aX, mean, var)
 
     @cached_property
     def _to_points(self) -> ToSites:
         return ToSites(self.belief.kernel, self.a)
 
-    @property
-    def count(self) -> int:
-        """m."""
-        return self.a.shape[0]
-
-    @property
-    def now(self) -> Moments:
-        """The moments before any outcome: H x m."""
-        return Moments(self.belief.weights, self.mean, self.var)
-
-    def take(self, index: Tensor) -> "FixedPoints":
-        """Some of the points."""
-        var = None if self.var is None else self.var[:, index]
-        return FixedPoints(self.belief, self.a[index], self.K[:, index], self.mean[:, index], var)
+    def after(self, fantasy: Fantasy, needs: Needs) -> Iterator[Moments]:
+        """Moments after each outcome, a few designs at a time: H x b' x N x m; means averaged over components."""
+        own, m = normal_values(fantasy), len(self.a)
+        if needs is not Needs.MEAN:
+            parts = own.chunks(m * self.belief.components)
+            yield from (self.observed.linked(self.moments(part), needs) for part in parts)
+            return
+        transformed = isinstance(self.observed, Transformed)
+        for part in own.chunks(2 * m if transformed else m):  # more than one array is in use at the same time
+            mean = (
+                self.linked_means(part, self.observed) if isinstance(self.observed, Transformed) else self.means(part)
+            )
+            yield Moments(mean.new_ones(1, 1, 1), mean.unsqueeze(0))
 
     def cross(self, fantasy: GaussianFantasy) -> Tensor:
         """C(a)^T, in the model's units: H x b x q x m."""
@@ -95,12 +95,13 @@ class FixedPoints:
         less = self.belief.frame.scale.square() * root.square().sum(-1)
         return (self.var[own].unsqueeze(1) - less).clamp_min(0.0)
 
-    def linked_means(self, fantasy: GaussianFantasy, plain: list[int], own: slice | list[int], bend: Bend) -> Tensor:
-        """As `means`, where the values of `own` components are bent, and those of plain ones are not: b x N x m."""
+    def linked_means(self, fantasy: GaussianFantasy, observed: Transformed) -> Tensor:
+        """As `means`, where the values of some components are bent, and those of plain ones are not: b x N x m."""
+        own, plain = observed.own, [h for h, bent in enumerate(observed.bent.tolist()) if not bent]
         C, V = self.cross(fantasy), self.belief.frame.scale * fantasy.V
         weights = fantasy.component_weights.expand(V.shape[:-1])
         before = self.mean[own].unsqueeze(1)
-        total = bend.average_mean(before, C[own], V[own], self._variances(fantasy, C, own), weights[own])
+        total = observed.bend.average_mean(before, C[own], V[own], self._variances(fantasy, C, own), weights[own])
         there = neighbours(plain)
         return total + _average(weights[there], self.mean[there], V[there], C[there]) if plain else total
 
@@ -110,33 +111,3 @@ def _average(weights: Tensor, before: Tensor, V: Tensor, C: Tensor) -> Tensor:
     b, m = C.shape[1], C.shape[-1]
     moved = (weights.unsqueeze(-1) * V).permute(1, 2, 0, 3).flatten(2)  # b x N x Hq
     return torch.baddbmm(weights.permute(1, 2, 0) @ before, moved, C.transpose(0, 1).reshape(b, -1, m))
-
-
-@dataclass(frozen=True)
-class TransformedPoints:
-    """m points as a belief with transformed components sees them."""
-
-    belief: Transformed
-    latent: FixedPoints
-
-    @property
-    def now(self) -> Moments:
-        """The moments before any outcome: H x m."""
-        return self.belief.linked(self.latent.now, Needs.VARIANCE)
-
-    @classmethod
-    def prepare(cls, belief: Transformed, points: Tensor, needs: Needs = Needs.VARIANCE) -> "TransformedPoints":
-        """At points m x d, with variances whatever is needed: means depend on them."""
-        return cls(belief, FixedPoints.prepare(belief.latent, points, Needs.VARIANCE))
-
-    def after(self, fantasy: TransformedFantasy, needs: Needs) -> Iterator[Moments]:
-        """Moments after each outcome, a few designs at a time: H x b' x N x m; means averaged over components."""
-        belief = self.belief
-        if needs is not Needs.MEAN:
-            parts = fantasy.latent.chunks(self.latent.count * belief.components)
-            yield from (belief.linked(self.latent.moments(part), needs) for part in parts)
-            return
-        plain = [h for h, bent in enumerate(belief.bent.tolist()) if not bent]
-        for part in fantasy.latent.chunks(2 * self.latent.count):  # more than one array is in use at the same time
-            mean = self.latent.linked_means(part, plain, belief.own, belief.bend)
-            yield Moments(mean.new_ones(1, 1, 1), mean.unsqueeze(0))

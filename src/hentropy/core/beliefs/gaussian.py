@@ -17,16 +17,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
+from hentropy.core.beliefs.base import Fantasy, LookAhead, Mixture, Moments, Needs
 from hentropy.core.beliefs.kernels import (
-    AtPoints,
     Composed,
     Kernel,
     KernelSum,
     SomeMeans,
     Stationary,
     ToSites,
-    moving_means,
     times,
     whiten,
 )
@@ -39,7 +37,7 @@ from hentropy.core.beliefs.linalg import (
 )
 from hentropy.core.beliefs.nodes import Nodes, bayes, outcomes_in_turn
 from hentropy.core.beliefs.paths import draw_paths
-from hentropy.core.beliefs.tails import SMALL
+from hentropy.core.beliefs.tails import GROSS_ERROR_WEIGHT
 from hentropy.lazy import Tensor, torch
 
 
@@ -52,10 +50,10 @@ class Frame:
     scale: Tensor
 
 
-CHUNK = 2**18
+CACHED_NUMBERS = 2**18
 """Numbers in the largest array of a chunk: 2 MiB stay in the cache, and memory is used again instead of fetched."""
 
-GPU_CHUNK = 2**26
+GPU_NUMBERS = 2**26
 """The same on another device, which needs large arrays to be busy."""
 
 
@@ -94,11 +92,6 @@ class GaussianLookAhead(LookAhead):
         """
         belief, (b, *rest, d) = self.belief, a.shape
         H, n = belief.alpha.shape
-        at = belief.at_points
-        if at is not None:
-            own = (self.u, self.W, self.L, self.blind)
-            mean, C, spread = at.observing(a.reshape(b, -1, rest[-1], d), needs, *own)
-            return mean, C, *_spread_of(spread, (H, b, *rest), needs)
         k_aX, k_ax = self.own_kernels(a.reshape(b, -1, d))  # H x b x m x n
         C = k_ax - k_aX @ self.W
         mean = (k_aX @ belief.alpha.view(H, 1, n, 1)).squeeze(-1)
@@ -204,17 +197,12 @@ class GaussianFantasy(Fantasy):
 
     def chunks(self, numbers: int) -> Iterator["GaussianFantasy"]:
         """A few designs at a time, so that an array with this many numbers for each outcome stays in the cache."""
-        return (part for _, part in self._chunks(numbers))
-
-    def _chunks(self, numbers: int) -> Iterator[tuple[slice, "GaussianFantasy"]]:
-        """Which designs, and the beliefs after observing at them."""
         b, N = self.V.shape[1:3]
-        room = CHUNK if self.V.device.type == "cpu" else GPU_CHUNK
+        room = CACHED_NUMBERS if self.V.device.type == "cpu" else GPU_NUMBERS
         size = max(1, room // (N * numbers))
         if size >= b:
-            return iter([(slice(None), self)])
-        designs = (slice(start, start + size) for start in range(0, b, size))
-        return ((some, self._part(some)) for some in designs)
+            return iter([self])
+        return (self._part(slice(start, start + size)) for start in range(0, b, size))
 
     def _part(self, designs: slice) -> "GaussianFantasy":
         """The beliefs after observing at some of the b designs."""
@@ -294,16 +282,12 @@ class GaussianFantasy(Fantasy):
         Kernels at the data and at x.
         """
         belief, look = self.look.belief, self.look
-        centres = torch.cat([belief.inputs.expand(look.u.shape[0], *belief.inputs.shape), look.u], -2)
-        return KernelSum(belief.kernel, centres, torch.cat(self._coefficients(), -1))
-
-    def _coefficients(self) -> tuple[Tensor, Tensor]:
-        """Those at the data, H x b x N x n, and at x, H x b x N x q."""
-        belief, look = self.look.belief, self.look
         b = look.u.shape[0]
         V = self.V if self.V.shape[1] == b else self.V.expand(-1, b, -1, -1)
         share = belief.frame.scale * self.component_weights.unsqueeze(-1)
-        return share * (belief.alpha[:, None, None] - V @ look.W.mT), share * V
+        at_data, at_new = share * (belief.alpha[:, None, None] - V @ look.W.mT), share * V
+        centres = torch.cat([belief.inputs.expand(b, *belief.inputs.shape), look.u], -2)
+        return KernelSum(belief.kernel, centres, torch.cat([at_data, at_new], -1))
 
     def _means(self, a: Tensor) -> Moments:
         """Means alone, at inputs of each outcome's own, b x N x ... x K x d: the search's inner loop."""
@@ -312,8 +296,6 @@ class GaussianFantasy(Fantasy):
         points = a.reshape(b, N, -1, d)
         if not self.look.u.requires_grad:
             moved = self._mean_sum.over_components(points)
-        elif belief.at_points is not None:
-            moved = moving_means(belief.at_points, points, self.look.u, *self._coefficients())
         else:  # a sum that carries a graph of x serves one evaluation only
             moved = self._new_mean_sum().over_components(points)
         moved = moved.reshape(b, N, *rest)
@@ -321,8 +303,8 @@ class GaussianFantasy(Fantasy):
         before = Moments(weights, belief._in_user_units(belief.prior_mean(a))).averaged()
         return replace(before, mean=before.mean + moved)
 
-    def own_means(self) -> Tensor:
-        """The average over components of the means at x itself after each outcome: b x N x q."""
+    def own_means(self, x: Tensor) -> Tensor:
+        """As the base says, without kernels at x once more: b x N x q."""
         return (self.component_weights.unsqueeze(-1) * self.means_at_x()).sum(0)
 
     def means_at_x(self) -> Tensor:
@@ -332,35 +314,22 @@ class GaussianFantasy(Fantasy):
 
     def shared_moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points that all beliefs share, P x K x d: H x b x N x P x K."""
-        ((_, moments),) = self._at_shared(points, needs, lambda numbers: iter([(slice(None), self)]))
-        return moments
-
-    def shared_in_chunks(self, points: Tensor, needs: Needs) -> Iterator[tuple["GaussianFantasy", Moments]]:
-        """The same for a few designs at a time: what does not depend on the design is computed once."""
-        return self._at_shared(points, needs, self._chunks)
-
-    def _at_shared(
-        self, points: Tensor, needs: Needs, chunks: Callable[[int], Iterator[tuple[slice, "GaussianFantasy"]]]
-    ) -> Iterator[tuple["GaussianFantasy", Moments]]:
         belief, look = self.look.belief, self.look
         H, n = belief.alpha.shape
         a = belief.frame.transform(points)
         P, K, d = a.shape
         k_aX, C = look.shared_kernels(a.reshape(-1, d))  # C is H x b x PK x q
-        before = belief._in_user_units(belief._mean(a.reshape(-1, d), k_aX))[:, None, None]
+        before, V = (
+            belief._in_user_units(belief._mean(a.reshape(-1, d), k_aX))[:, None, None],
+            belief.frame.scale * self.V,
+        )
         if needs is Needs.MEAN and H > 1:
-            yield self, self._averaged(before[:, 0], belief.frame.scale * self.V, C, [P, K])
-            return
-        now = tuple(None if s is None else s[:, None, None] for s in belief._spread(a, k_aX.reshape(H, P, K, n), needs))
-        for designs, part in chunks(H * P * K):
-            own = C[:, designs]
-            mean = _moved(before, belief.frame.scale * part.V, own.mT).unflatten(-1, (P, K))
-            weights = part.component_weights.unsqueeze(-1)
-            if needs is Needs.MEAN:
-                yield part, Moments(weights, mean)
-                continue
-            root = part.look.whiten(own).unflatten(-2, (P, K)).unsqueeze(2)
-            yield part, belief._moments(weights, mean, *less_explained(root, *now))
+            return self._averaged(before[:, 0], V, C, [P, K])
+        mean, weights = _moved(before, V, C.mT).unflatten(-1, (P, K)), self.component_weights.unsqueeze(-1)
+        if needs is Needs.MEAN:
+            return Moments(weights, mean)
+        now = (None if s is None else s[:, None, None] for s in belief._spread(a, k_aX.reshape(H, P, K, n), needs))
+        return belief._moments(weights, mean, *less_explained(look.whiten(C).unflatten(-2, (P, K)).unsqueeze(2), *now))
 
     def _averaged(self, before: Tensor, V: Tensor, C: Tensor, shape: list[int]) -> Moments:
         """Means averaged over the components, from those before (H x (b or 1) x m), V and C (H x b x m x q).
@@ -372,16 +341,6 @@ class GaussianFantasy(Fantasy):
         moves = (w.unsqueeze(-1) * V).permute(1, 2, 0, 3).flatten(-2)  # b x N x Hq
         mean = torch.baddbmm(w.permute(1, 2, 0) @ before.transpose(0, 1), moves, C.permute(1, 0, 3, 2).flatten(1, 2))
         return Moments(w.new_ones(1, *[1] * (1 + len(shape))), mean.reshape(1, b, -1, *shape))
-
-
-def _spread_of(spread: Tensor | None, shape: tuple[int, ...], needs: Needs) -> tuple[Tensor | None, Tensor | None]:
-    """Variances (of this shape) and covariances, from what `AtPoints` gives of them."""
-    if spread is None:
-        return None, None
-    if needs is Needs.VARIANCE:
-        return spread.reshape(shape).clamp_min(0.0), None
-    cov = spread.reshape(*shape, shape[-1])
-    return cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0), cov
 
 
 def _moved(before: Tensor, V: Tensor, C: Tensor) -> Tensor:
@@ -424,8 +383,8 @@ PROBABLY = 0.5
 """Observations that are more probably gross errors than not are named."""
 
 
-@dataclass(frozen=True)
-class Gaussian(Belief):
+@dataclass(frozen=True, repr=False)
+class Gaussian(Mixture):
     """H Gaussian processes with weights (H) and the same data; H = 1 is an ordinary GP.
 
     X is n x d in the user's units. In the model's own frame are `prior_mean` (inputs ... x m x d to H x ... x m),
@@ -480,27 +439,24 @@ class Gaussian(Belief):
         return replace(belief, jitter=float(jitter.max()))
 
     @property
-    def components(self) -> int:
-        """H."""
-        return self.weights.shape[0]
+    def process(self) -> "Gaussian":
+        """Itself."""
+        return self
+
+    @property
+    def single_gp(self) -> "Gaussian | None":
+        """Itself, if it has one component."""
+        return self if self.components == 1 else None
+
+    @property
+    def bent(self) -> Tensor:
+        """Which components are about transformed outcomes (H): none."""
+        return torch.zeros_like(self.weights, dtype=torch.bool)
 
     @property
     def sites(self) -> int:
         """n, or M with a summary."""
         return self.inputs.shape[0]
-
-    def component(self, h: int) -> "Gaussian":
-        """The Gaussian process of one component."""
-        return self.some([h])
-
-    def typical(self, count: int = FEW) -> "Gaussian":
-        """A mixture of `count` components whose mean and variance approximate those of all."""
-        if count >= self.components:
-            return self
-        if "typical" not in self.found or self.found["typical"].components != count:
-            self.found["typical"] = self.some(most_typical(self.weights, half_way(self))[:count])
-        few: Gaussian = self.found["typical"]
-        return few
 
     def some(self, components: list[int]) -> "Gaussian":
         """The mixture of some of the components."""
@@ -528,6 +484,11 @@ class Gaussian(Belief):
     def exact(self) -> "Gaussian":
         """The same belief with noiseless future observations."""
         return replace(self, future_noise=torch.zeros_like(self.future_noise))
+
+    def rescaled(self, shift: float, scale: float) -> "Gaussian":
+        """The belief about shift + scale f, whatever the outcome."""
+        frame = self.frame
+        return replace(self, frame=replace(frame, shift=scale * frame.shift + shift, scale=scale * frame.scale))
 
     def widened(self, factor: float, noise: bool = True) -> "Gaussian":
         """With standard deviations `factor` times as great, those of the noise as well: means stay.
@@ -564,12 +525,19 @@ class Gaussian(Belief):
     def doubted(self) -> Tensor:
         """How probably each observation is a gross error, by the weights of the components that doubt it: n."""
         if self.tails is not None:
-            return self.weights @ (self.tails < SMALL).to(self.weights)
+            return self.weights @ (self.tails < GROSS_ERROR_WEIGHT).to(self.weights)
         if not self.stacked:
             return torch.zeros_like(self.residual[0])
         beside = self.noise - self.future_noise.unsqueeze(-1)
         doubt = beside - beside.min(0).values  # what all components have was given
         return self.weights @ (doubt > 0.5 * DOUBT).to(self.weights)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kernel of each component: H."""
+        if isinstance(self.kernel, Stationary | Composed):
+            return self.kernel.kinds
+        return [type(self.kernel).__name__] * self.components
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -595,7 +563,7 @@ class Gaussian(Belief):
         return tuple(found)
 
     @property
-    def uncertain_noise(self) -> tuple[float, float] | None:
+    def uncertain_noise(self) -> tuple[float, float] | None:  # type: ignore[override]
         """The noise, a standard deviation, and how probable it is, while the data do not tell it from roughness."""
         quiet = self.future_noise < NO_NOISE
         share = float(self.weights[~quiet].sum()) if self.stacked and self.future_noise.dim() == 1 else 0.0
@@ -605,7 +573,7 @@ class Gaussian(Belief):
         return float(usual.sqrt() * self.frame.scale), share
 
     @property
-    def observed(self) -> Tensor:
+    def observed(self) -> Tensor:  # type: ignore[override]
         """The values it was fitted to, in the user's units: n."""
         prior = self.prior_mean(self.frame.transform(self.X))
         return self.frame.shift + self.frame.scale * (self.residual + prior)[0]
@@ -614,6 +582,10 @@ class Gaussian(Belief):
     def noise_std(self) -> float:  # type: ignore[override]
         """The noise standard deviation of a future observation, in the user's units (averaged over components)."""
         return float((self.weights @ self.noise_variance).sqrt())
+
+    @property
+    def _noise_variance(self) -> Tensor:
+        return self.noise_variance.unsqueeze(-1)
 
     @property
     def noise_variance(self) -> Tensor:
@@ -628,11 +600,6 @@ class Gaussian(Belief):
             sums = self._mean_sum(a.reshape(1, 1, -1, a.shape[-1])).reshape(-1, *a.shape[:-1])
             return Moments(weights, self._in_user_units(self.prior_mean(a)) + sums)
         weights = self.weights.view(-1, *[1] * (a.dim() - 2))
-        if self.at_points is not None:
-            shape = (self.components, *a.shape[:-1])
-            mean, spread = self.at_points.now(a.reshape(1, -1, *a.shape[-2:]), needs)
-            mean = self._in_user_units(self.prior_mean(a) + mean.reshape(shape))
-            return self._moments(weights, mean, *_spread_of(spread, shape, needs))
         k_aX = self.to_data(a.reshape(-1, a.shape[-1])).reshape(self.components, *a.shape[:-1], -1)
         return self._moments(weights, self._in_user_units(self._mean(a, k_aX)), *self._spread(a, k_aX, needs))
 
@@ -648,13 +615,6 @@ class Gaussian(Belief):
     def to_data(self) -> ToSites:
         """k(., X): inputs m x d to H x m x n."""
         return ToSites(self.kernel, self.inputs)
-
-    @property
-    def at_points(self) -> AtPoints | None:
-        """Moments at the points of actions, where the kernel is one of ours and there are data."""
-        if not isinstance(self.kernel, Stationary | Composed) or not self.sites:
-            return None
-        return AtPoints(self.kernel, self.to_data.sites, self.root_inverse, self.alpha)
 
     @cached_property
     def _mean_sum(self) -> KernelSum:

@@ -22,48 +22,26 @@ probit. Where that level c is known, the mean of g after a grade is set so that 
     P(g(a) > c | j) = Phi(k) + (D(k, t_j+1; -r) - D(k, t_j; -r)) / P(j)        k = (m - c) / sqrt(v)
 """
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
-from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
+from hentropy.core.beliefs.base import Fantasy, LookAhead, Mixture, Moments, Needs, Predictive
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianLookAhead, bayes
-from hentropy.core.beliefs.nodes import Nodes, every_grade, outcome_nodes
+from hentropy.core.beliefs.nodes import Nodes, every_grade, mixture_quantiles, outcome_nodes
+from hentropy.core.beliefs.normal import bivariate_excess, distribution
 from hentropy.core.beliefs.success import seen_between
 from hentropy.lazy import Tensor, torch
 
 MOST_BRANCHES = 64
 """Of several experiments, all combinations of grades are looked at if they are not more than this."""
 
-LEGENDRE = np.polynomial.legendre.leggauss(20)
-
-
-def bivariate_excess(h: Tensor, k: Tensor, rho: Tensor) -> Tensor:
-    """D: P(Z1 < h, Z2 < k) - P(Z1 < h) P(Z2 < k) for standard normal variables with correlation rho.
-
-    The integral of their density over the correlation, by Gauss-Legendre nodes in its angle (Plackett 1954).
-    """
-    nodes, weights = LEGENDRE
-    t, w = torch.from_numpy(nodes).to(h), torch.from_numpy(weights).to(h)
-    top = torch.asin(rho.clamp(-1.0 + 1e-12, 1.0 - 1e-12)).unsqueeze(-1)
-    sine = torch.sin(0.5 * top * (t + 1.0))
-    h, k = h.clamp(-40.0, 40.0).unsqueeze(-1), k.clamp(-40.0, 40.0).unsqueeze(-1)
-    exponent = (h.square() + k.square() - 2.0 * h * k * sine) / (2.0 * (1.0 - sine.square()))
-    return 0.5 * top.squeeze(-1) * (w * torch.exp(-exponent)).sum(-1) / (2.0 * math.pi)
-
-
-def _distribution(u: Tensor) -> Tensor:
-    return 0.5 * torch.erfc(u * -math.sqrt(0.5))
-
 
 def probabilities(latent: Moments, needs: Needs) -> Moments:
     """The moments of p from those of g, which have variances, or covariances where needed."""
     root = (1.0 + latent.variance).sqrt()
     h = latent.mean / root
-    mean, var, cov = _distribution(h), None, None
+    mean, var, cov = distribution(h), None, None
     if needs is Needs.JOINT:
         rho = latent.covariance / (root.unsqueeze(-1) * root.unsqueeze(-2))
         cov = bivariate_excess(h.unsqueeze(-1), h.unsqueeze(-2), rho)
@@ -73,8 +51,8 @@ def probabilities(latent: Moments, needs: Needs) -> Moments:
     return Moments(latent.weights, mean, var, cov)
 
 
-@dataclass(frozen=True)
-class Graded(Belief):
+@dataclass(frozen=True, repr=False)
+class Graded(Mixture):
     """The belief about g, and the cuts between the grades: H x (G - 1); the cut below the wanted grade is 0.
 
     With `level`, the question to a belief about g is the probability that g exceeds it.
@@ -98,12 +76,17 @@ class Graded(Belief):
         return frozenset(self.outcomes)
 
     @property
-    def components(self) -> int:
-        """H."""
-        return self.latent.components
+    def kinds(self) -> list[str]:
+        """The kernel of each component: H."""
+        return self.latent.kinds
 
     @property
-    def weights(self) -> Tensor:
+    def ordinal(self) -> "Graded":
+        """Itself."""
+        return self
+
+    @property
+    def weights(self) -> Tensor:  # type: ignore[override]
         """The weights of the components: H."""
         return self.latent.weights
 
@@ -111,9 +94,13 @@ class Graded(Belief):
         """With other weights of the components."""
         return replace(self, latent=self.latent.weighted(weights))
 
-    def component(self, h: int) -> "Graded":
-        """A single component."""
-        return self.some([h])
+    def half_way(self) -> Tensor:
+        """What each component says of g."""
+        return self.latent.half_way()
+
+    def rescaled(self, shift: float, scale: float) -> "Graded":
+        """Itself: probabilities have no units."""
+        return self
 
     @property
     def grades(self) -> int:
@@ -147,6 +134,14 @@ class Graded(Belief):
             return self.latent.moments(points, needs)
         return probabilities(self.latent.moments(points, max(needs, Needs.VARIANCE)), needs)
 
+    def marginal(self, points: Tensor, shares: Sequence[float], *, noise: bool, log: bool) -> Predictive:
+        """The probability, whose quantiles are those of its probit g; a grade that is observed has no number."""
+        g = self.latent.moments(points, Needs.VARIANCE)
+        weights = g.weights.unsqueeze(-1).expand_as(g.mean)
+        ends = mixture_quantiles(shares, weights, g.mean, g.variance.clamp_min(0.0).sqrt())
+        mean, total = probabilities(g, Needs.VARIANCE).total()
+        return Predictive(mean, total.clamp_min(0.0).sqrt(), torch.special.ndtr(ends))
+
     def nodes(self, count: int, q: int, seed: int | None = None) -> Nodes:
         """All combinations of grades of q designs; if there are too many, a random sample of them."""
         if self.grades**q <= MOST_BRANCHES:
@@ -172,13 +167,11 @@ class Graded(Belief):
 
     def _observed(self, x: Tensor, grade: int) -> tuple["Graded", Tensor]:
         """After one more grade, a normal observation of g in its place; and its log probability H."""
-        latent, moments = self.latent, self.latent.moments(x, Needs.VARIANCE)
+        moments = self.latent.moments(x, Needs.VARIANCE)
         low, high = self.edges[:, grade, None], self.edges[:, grade + 1, None]
         log_probability, A, B, _ = seen_between(moments.mean, moments.variance, low, high)  # H x 1
-        data = torch.cat([latent.residual + latent.prior_mean(latent.inputs), moments.mean + A / B], -1)
-        noise = torch.cat([latent.noise, 1.0 / B - moments.variance], -1)
-        given = (latent.future_noise, latent.kernel, latent.prior_mean, latent.frame)
-        after = Gaussian.from_data(torch.cat([latent.X, x]), data, noise, *given, latent.weights)
+        noise = (1.0 / B - moments.variance) / self.latent.frame.scale.square()
+        after, _ = self.latent.extended(x, moments.mean + A / B, noise)
         return replace(self, latent=after), log_probability.squeeze(-1)
 
     def expecting(self, x: Tensor) -> "Graded":
@@ -187,15 +180,6 @@ class Graded(Belief):
         after, _ = self.latent.extended(x, moments.expect_vector(moments.mean))
         return replace(self, latent=after)
 
-    def typical(self, count: int = FEW) -> "Graded":
-        """A mixture of `count` components that approximates all of them."""
-        if count >= self.components:
-            return self
-        if "typical" not in self.found or self.found["typical"].components != count:
-            self.found["typical"] = self.some(most_typical(self.latent.weights, half_way(self.latent))[:count])
-        few: Graded = self.found["typical"]
-        return few
-
     def some(self, components: list[int]) -> "Graded":
         """The mixture of some of the components."""
         return replace(self, latent=self.latent.some(components), cuts=self.cuts[components])
@@ -203,12 +187,12 @@ class Graded(Belief):
     def paths(self, count: int, seed: int) -> Callable[[Tensor], Tensor]:
         """Functions drawn from the belief: points ... x m x d to count x ... x m."""
         latent = self.latent.paths(count, seed)
-        return latent if self.latent_view else lambda points: _distribution(latent(points))
+        return latent if self.latent_view else lambda points: distribution(latent(points))
 
     def sample(self, points: Tensor, count: int, seed: int) -> Tensor:
         """Joint draws at points m x d: count x m."""
         drawn = self.latent.sample(points, count, seed)
-        return drawn if self.latent_view else _distribution(drawn)
+        return drawn if self.latent_view else distribution(drawn)
 
 
 @dataclass(frozen=True)
@@ -238,7 +222,7 @@ class GradedLookAhead(LookAhead):
     @property
     def chances(self) -> Tensor:
         """How likely each grade of a single design is: b x G."""
-        each = _distribution(self._cuts).diff(dim=-1)
+        each = distribution(self._cuts).diff(dim=-1)
         return (self.belief.latent.weights[:, None, None] * each).sum(0)
 
     @property
@@ -263,7 +247,7 @@ class GradedLookAhead(LookAhead):
         inner = bivariate_excess(h[:, None, None], cuts[..., 1:-1, None, None], -rho.unsqueeze(2))
         end = torch.zeros_like(inner[:, :, :1])
         moved = torch.cat([end, inner, end], 2).diff(dim=2)  # H x b x G x T x m
-        joint = _distribution(h)[:, None, None] * _distribution(cuts).diff(dim=-1)[..., None, None] + moved
+        joint = distribution(h)[:, None, None] * distribution(cuts).diff(dim=-1)[..., None, None] + moved
         total = (weights.view(-1, 1, 1, 1, 1) * joint).sum(0)
         return total.squeeze(2) if levels is None else total
 
@@ -294,9 +278,9 @@ class GradedLookAhead(LookAhead):
             if nodes.every:
                 grade = nodes.z[:, i].long().expand(b, -1)
             else:
-                below = _distribution((edges[:, None, None, 1:-1] - at.unsqueeze(-1)) / var.sqrt().unsqueeze(-1))
+                below = distribution((edges[:, None, None, 1:-1] - at.unsqueeze(-1)) / var.sqrt().unsqueeze(-1))
                 below = (bayes(weights, log_probability).unsqueeze(-1) * below).sum(0)
-                grade = (below < _distribution(nodes.z[:, i, None])).sum(-1)  # b x N
+                grade = (below < distribution(nodes.z[:, i, None])).sum(-1)  # b x N
             low, high = edges[:, grade], edges[:, grade + 1]  # H x b x N
             log_each, A, B, _ = seen_between(at, (var - 1.0).clamp_min(0.0), low, high)
             seen = _Seen(R, M, at, var.sqrt(), cross, low, high)
@@ -403,9 +387,9 @@ class GradedFantasy(Fantasy):
 
 def grade_moves(h: Tensor, rho: Tensor, low: Tensor, high: Tensor) -> Tensor:
     """P(Z1 < h) given low < Z2 < high, where Z1 and Z2 are standard normal with correlation -rho."""
-    chance = torch.where(low > 0, _distribution(-low) - _distribution(-high), _distribution(high) - _distribution(low))
+    chance = torch.where(low > 0, distribution(-low) - distribution(-high), distribution(high) - distribution(low))
     edge = torch.where(low.isinf(), high, low)
     moved = torch.where(low.isinf(), 1.0, -1.0) * bivariate_excess(h, edge, -rho)
     if not bool((low.isinf() | high.isinf()).all()):
         moved = moved + torch.where(low.isinf() | high.isinf(), 0.0, bivariate_excess(h, high, -rho))
-    return (_distribution(h) + moved / chance.clamp_min(1e-300)).clamp(0.0, 1.0)
+    return (distribution(h) + moved / chance.clamp_min(1e-300)).clamp(0.0, 1.0)

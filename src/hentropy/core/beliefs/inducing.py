@@ -18,7 +18,7 @@ from hentropy.core.beliefs.gaussian import Gaussian, Summary
 from hentropy.core.beliefs.linalg import cholesky
 from hentropy.lazy import Tensor, torch
 
-ROWS = 2048
+ROWS_SUMMED_TOGETHER = 2048
 """Observations that are looked at together: k(Z, X) of all of them would be the largest array."""
 
 
@@ -46,7 +46,7 @@ def _component(one: Gaussian, inputs: Tensor, residual: Tensor, noise: Tensor) -
     L = cholesky(kernel(Z, Z), "kernel matrix of the inducing points")[0]
     inverse = torch.linalg.solve_triangular(L, torch.eye(len(Z)).to(Z), upper=False)
     square, seen = torch.zeros_like(L), torch.zeros_like(L[0])
-    for rows in torch.arange(len(inputs), device=Z.device).split(ROWS):
+    for rows in torch.arange(len(inputs), device=Z.device).split(ROWS_SUMMED_TOGETHER):
         V = inverse @ (kernel(Z, inputs[rows])[0] * noise[rows].rsqrt())  # M x rows
         square.addmm_(V, V.mT)
         seen.addmv_(V, noise[rows].rsqrt() * residual[rows])

@@ -9,7 +9,7 @@ from hentropy.errors import ModelError
 from hentropy.lazy import Tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Known(Belief):
     """An outcome without uncertainty: a function of designs (... x d to ...), such as a price. X is 0 x d."""
 
@@ -43,6 +43,10 @@ class Known(Belief):
 
     def condition(self, x: Tensor, y: Tensor) -> "Known":
         """Unchanged: a computed outcome needs no observation."""
+        return self
+
+    def rescaled(self, shift: float, scale: float) -> "Known":
+        """Itself: what is computed stays."""
         return self
 
     def paths(self, count: int, seed: int) -> Callable[[Tensor], Tensor]:

@@ -1,6 +1,12 @@
 """Covariances: Cholesky factors, with the least jitter that works, and what is left once something is explained."""
 
-from hentropy.errors import ModelError
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from hentropy.errors import NumericalError, last_line
 from hentropy.lazy import Tensor, torch
 
 JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1e-1)
@@ -9,9 +15,33 @@ RESOLVABLE = 1e-12
 """An outcome whose variance is below this share of the prior's says nothing: rounding errors are of that size."""
 
 
+def is_numerical(error: BaseException) -> bool:
+    """Whether an error says that numbers cannot be computed with, by whatever library."""
+    if isinstance(error, NumericalError | torch.linalg.LinAlgError | np.linalg.LinAlgError | ArithmeticError):
+        return True
+    # that of GPyTorch and BoTorch: who raises one has imported it
+    operators = sys.modules.get("linear_operator.utils.errors")
+    return operators is not None and isinstance(error, operators.NotPSDError | operators.NanError)
+
+
+@contextmanager
+def numerical_errors(what: str) -> Iterator[None]:
+    """Raw numerical errors within become a `NumericalError` in plain words."""
+    try:
+        yield
+    except Exception as error:
+        if not is_numerical(error) or isinstance(error, NumericalError):
+            raise
+        raise NumericalError(
+            f"{what} came to numbers that cannot be computed with ({last_line(error)}); results that are wrong by"
+            " orders of magnitude, or many results of almost the same design, are the likeliest cause: all results are"
+            " kept, so correct such values and go on"
+        ) from error
+
+
 def _check_finite(matrix: Tensor, what: str) -> None:
     if not bool(torch.isfinite(matrix).all()):
-        raise ModelError(
+        raise NumericalError(
             f"the {what} has entries that are NaN or infinite; check the kernel's hyperparameters and the data"
         )
 
@@ -38,7 +68,7 @@ def jittered_cholesky(matrix: Tensor, what: str) -> tuple[Tensor, Tensor]:
         return factor, added
     n = matrix.shape[-1]
     least = float(torch.linalg.eigvalsh(matrix).min())
-    raise ModelError(
+    raise NumericalError(
         f"the {what} ({n} x {n}) is not positive definite: its smallest eigenvalue is {least:.3g} and a jitter of"
         f" {JITTERS[-1]:g} did not help. The likely cause is repeated designs without noise or a kernel that is not a"
         " covariance function: give the model some noise, drop the repeated rows, or change the kernel"

@@ -27,34 +27,25 @@ from typing import Any
 
 import numpy as np
 
+from hentropy.core.beliefs.normal import density, distribution
 from hentropy.lazy import AutogradFunction, Tensor, torch
 
 ANGLES, ANGLES_ALONE = 12, 6
 """Nodes of J, and of J of a point with itself: errors are below 1e-9 while v varies by up to three widths."""
 
-STEPS = 40
+BEND_NEWTON_STEPS = 40
 """At most so many steps find v from y; quadratic convergence takes about eight."""
 
-REACH = 9.0
+NORMAL_REACH = 9.0
 """Beyond so many standard deviations a normal value does not count."""
 
-NODES = 48
+INTEGRAL_NODES = 48
 """Of the integrals over v that have no closed form."""
-
-
-def distribution(u: Tensor) -> Tensor:
-    """Phi, with all digits in the lower tail."""
-    return 0.5 * torch.erfc(u * -math.sqrt(0.5))
 
 
 def below(u: Tensor) -> Tensor:
     """Phi to 1e-16, in half the time: for slopes, to which it is added."""
     return torch.erf(u * math.sqrt(0.5)).add(1.0).mul(0.5)
-
-
-def density(u: Tensor) -> Tensor:
-    """phi."""
-    return torch.exp(-0.5 * u.square()).mul(1.0 / math.sqrt(2.0 * math.pi))
 
 
 def curved(u: Tensor, k: Tensor, r: Tensor) -> Tensor:
@@ -70,48 +61,6 @@ def curved(u: Tensor, k: Tensor, r: Tensor) -> Tensor:
         sine = torch.sin(half * (node + 1.0))
         total = total + weight * (r - sine) * torch.exp((squares + product * sine) / (1.0 - sine.square()))
     return total * half / (2.0 * math.pi)
-
-
-class _Bent(AutogradFunction):
-    """h(v), with one array for the way back."""
-
-    @staticmethod
-    def forward(ctx: Any, v: Tensor, bend: "Bend") -> Tensor:
-        value, slope = bend.with_slope(v)
-        ctx.save_for_backward(slope if ctx.needs_input_grad[0] else None)
-        return value
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (slope,) = ctx.saved_tensors
-        return grad * slope, None
-
-
-class _BentMean(AutogradFunction):
-    """E h(v) of normal values with means and variances, which broadcast: its derivatives are half of what it takes."""
-
-    @staticmethod
-    def forward(ctx: Any, mean: Tensor, var: Tensor, bend: "Bend") -> Tensor:
-        bent, root = bend.right - bend.left, math.sqrt(0.5)
-        t = (var + bend.width.square()).sqrt_()
-        rate = 1.0 / t
-        u = torch.addcmul(rate * -bend.corner, mean, rate)
-        share = torch.mul(u, root).erf_().add_(1.0).mul_(0.5)
-        at = u.square().mul_(-0.5).exp_().mul_(1.0 / math.sqrt(2.0 * math.pi))
-        ctx.save_for_backward(share, at, rate, bend.left, bent)
-        ctx.shapes = mean.shape, var.shape
-        # u is not needed any more: its memory is used again, as it is still in the cache
-        return u.mul_(share).add_(at).mul_(bent * t).add_(mean * bend.left).add_(bend.level)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        share, at, rate, left, bent = ctx.saved_tensors
-        by_mean = by_var = None
-        if ctx.needs_input_grad[0]:
-            by_mean = (share * bent).add_(left).mul_(grad).sum_to_size(ctx.shapes[0])
-        if ctx.needs_input_grad[1]:
-            by_var = (grad * at).sum_to_size(ctx.shapes[1]).mul_(0.5 * bent * rate)
-        return by_mean, by_var, None
 
 
 class _AverageMean(AutogradFunction):
@@ -171,49 +120,6 @@ def _lines(start: Tensor, V: Tensor, C: Tensor) -> Tensor:
     return torch.addcmul(start, V, C) if V.shape[-1] == 1 else start + V @ C
 
 
-class _BentVariance(AutogradFunction):
-    """Var h(v) of normal values with means and variances, which broadcast: see the head of the file.
-
-    With t^2 = var + w^2, it is var S^2 + (right - left)^2 t^2 J(u, u; r), and r = var / t^2.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, mean: Tensor, var: Tensor, bend: "Bend") -> Tensor:
-        bent = bend.right - bend.left
-        square = var + bend.width.square()
-        rate, r = square.rsqrt(), var / square
-        u = torch.addcmul(rate * -bend.corner, mean, rate)
-        slope = below(u).mul_(bent).add_(bend.left)
-        nodes, weights = np.polynomial.legendre.leggauss(ANGLES_ALONE)
-        half = torch.asin(r).mul_(0.5)
-        u2 = u.square()
-        total, by_r, by_u = (torch.zeros_like(u2) for _ in range(3))
-        for node, weight in zip(nodes.tolist(), weights.tolist(), strict=True):
-            sine = torch.sin(half * (node + 1.0))  # of the shape of the variances, which are fewer
-            fall, mass = -1.0 / (1.0 + sine), half * (weight / (2.0 * math.pi))
-            e = (u2 * fall).exp_()
-            total.addcmul_(e, mass * (r - sine))
-            by_r.addcmul_(e, mass)
-            by_u.addcmul_(e, mass * (r - sine) * (2.0 * fall))
-        ctx.save_for_backward(mean, var, u, slope, total, by_r, by_u, square, bend.width, bent)
-        return (var * slope.square()).addcmul_(total, square * bent.square())
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        mean, var, u, slope, J, by_r, by_u, square, width, bent = ctx.saved_tensors
-        rate, most = square.rsqrt(), square * bent.square()
-        # in u: the slope S changes by (right - left) phi(u), and J by u times what was summed
-        in_u = (2.0 * bent * var) * slope * density(u) + most * by_u * u
-        by_mean = by_var = None
-        if ctx.needs_input_grad[0]:
-            by_mean = (grad * in_u * rate).sum_to_size(mean.shape)
-        if ctx.needs_input_grad[1]:
-            # d u / d var = -u / (2 t^2), d r / d var = w^2 / t^4
-            each = slope.square() - in_u * u * (0.5 / square) + bent.square() * (J + by_r * (width.square() / square))
-            by_var = (grad * each).sum_to_size(var.shape)
-        return by_mean, by_var, None
-
-
 @dataclass(frozen=True)
 class Bend:
     """Numbers: the two slopes (both above 0), the corner between them, the width of the transition and the level."""
@@ -253,8 +159,7 @@ class Bend:
 
     def __call__(self, v: Tensor) -> Tensor:
         """h(v)."""
-        value: Tensor = _Bent.apply(v, self)
-        return value
+        return self.with_slope(v)[0]
 
     def slope(self, v: Tensor) -> Tensor:
         """h'(v)."""
@@ -288,7 +193,7 @@ class Bend:
         """
         with torch.no_grad():
             v = self._crossing(y)
-            for _ in range(STEPS):
+            for _ in range(BEND_NEWTON_STEPS):
                 value, slope = self.with_slope(v)
                 step = (value - y) / slope
                 v = v - step
@@ -299,8 +204,9 @@ class Bend:
 
     def mean(self, mean: Tensor, var: Tensor) -> Tensor:
         """E h(v) of normal values."""
-        found: Tensor = _BentMean.apply(mean, var, self)
-        return found
+        t = (var + self.width.square()).sqrt()
+        u = (mean - self.corner) / t
+        return torch.addcmul(self.level + self.left * mean, self._bent * t, u * below(u) + density(u))
 
     def average_mean(self, before: Tensor, C: Tensor, V: Tensor, var: Tensor, weights: Tensor) -> Tensor:
         """sum_h w_h E h(v_h) at fixed points, where the means of v_h are before_h + V_h C_h: see `_AverageMean`."""
@@ -308,9 +214,19 @@ class Bend:
         return found
 
     def variance(self, mean: Tensor, var: Tensor) -> Tensor:
-        """Var h(v) of normal values."""
-        found: Tensor = _BentVariance.apply(mean, var, self)
-        return found
+        """Var h(v) of normal values: var S^2 + (right - left)^2 t^2 J(u, u; r), see the head of the file."""
+        square = var + self.width.square()
+        r, u = var / square, (mean - self.corner) * square.rsqrt()
+        half, u2, total = 0.5 * torch.asin(r), u.square(), torch.zeros_like(u)
+        for node, weight in zip(
+            *(part.tolist() for part in np.polynomial.legendre.leggauss(ANGLES_ALONE)), strict=True
+        ):
+            sine = torch.sin(half * (node + 1.0))  # of the shape of the variances, which are fewer
+            total = torch.addcmul(
+                total, half * (r - sine), torch.exp(-u2 / (1.0 + sine)), value=weight / (2.0 * math.pi)
+            )
+        slope = self.left + self._bent * below(u)
+        return torch.addcmul(var * slope.square(), total, square * self._bent.square())
 
     def covariance(self, mean: Tensor, other: Tensor, var: Tensor, other_var: Tensor, cov: Tensor) -> Tensor:
         """Cov(h(v), h(v')) of normal values with means, variances and a covariance, which broadcast."""
@@ -394,7 +310,7 @@ class Latent:
 
     def mean_log_slope(self) -> Tensor:
         """E log h'(v), zero where y = v: H x ... x m, by Gauss-Hermite nodes."""
-        nodes, weights = np.polynomial.hermite_e.hermegauss(2 * NODES)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(2 * INTEGRAL_NODES)
         mean, sd = self.mean[self.own], self.var.expand_as(self.mean)[self.own].sqrt()
         total = torch.zeros_like(sd)
         for node, weight in zip(nodes, weights / weights.sum(), strict=True):
@@ -406,7 +322,7 @@ class Latent:
 
         By Gauss-Legendre nodes between the values behind the bounds: y is smooth there.
         """
-        nodes, weights = np.polynomial.legendre.leggauss(NODES)
+        nodes, weights = np.polynomial.legendre.leggauss(INTEGRAL_NODES)
         mean, var = self.mean[self.own], self.var[self.own]
         t, w = torch.from_numpy(nodes).to(mean), torch.from_numpy(weights).to(mean)
         sd = var.clamp_min(1e-24 * self.bend.width.square()).sqrt()
@@ -415,8 +331,8 @@ class Latent:
             own = self._behind(bound.to(mean))
             finite = torch.isfinite(own)
             # an infinite bound has no gradient, not even one that is not a number
-            z = torch.where(finite, (torch.where(finite, own, 0.0) - mean) / sd, torch.sign(own) * REACH)
-            ends.append(z.clamp(-REACH, REACH))
+            z = torch.where(finite, (torch.where(finite, own, 0.0) - mean) / sd, torch.sign(own) * NORMAL_REACH)
+            ends.append(z.clamp(-NORMAL_REACH, NORMAL_REACH))
         a, b = ends
         half = 0.5 * (b - a)
         first = second = torch.zeros_like(half)
@@ -427,3 +343,9 @@ class Latent:
             first, second = first + mass * gap, second + mass * gap.square()
         chance = torch.where(a > 0, distribution(-a) - distribution(-b), distribution(b) - distribution(a))
         return chance, first, second
+
+
+def of_logarithm(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance of a value whose logarithm is normal with this mean and variance."""
+    expected = torch.exp(mean + 0.5 * var)
+    return expected, expected.square() * torch.expm1(var)

@@ -19,6 +19,7 @@ from itertools import product
 
 import numpy as np
 
+from hentropy.core.beliefs.normal import density, distribution
 from hentropy.core.spaces import sobol
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
@@ -97,7 +98,7 @@ def every_grade(grades: int, q: int) -> Nodes:
     return Nodes(z, _equal_weights(len(z)), _middle(len(z)), every=True)
 
 
-FAR = 3.0
+TAILS_BEGIN = 3.0
 """The outermost strata of a single outcome begin this many standard deviations out."""
 
 FEWEST_WITH_TAILS = 6
@@ -119,11 +120,10 @@ def outcome_nodes(count: int, q: int, components: int, seed: int | None = None) 
         z, weights = _normal_quantile(points[:, :q]), _equal_weights(count)
         return Nodes(z if seed is not None else _standardised(z, weights), weights, points[:, q])
     edges = _edges(count)
-    below = 0.5 * torch.erfc(-edges / math.sqrt(2.0))  # the probability below each edge: count + 1
+    below = distribution(edges)  # the probability below each edge: count + 1
     weights = below.diff()
     if seed is None:
-        density = torch.exp(-0.5 * edges.square()) / math.sqrt(2.0 * math.pi)
-        z = (-density.diff() / weights).unsqueeze(-1)
+        z = (-density(edges).diff() / weights).unsqueeze(-1)
         component = _turns(weights, (GOLDEN * torch.arange(count, dtype=torch.float64)).remainder(1.0).argsort())
         return Nodes(_standardised(z, weights), weights, component if components > 1 else _middle(count), True)
     generator = torch.Generator().manual_seed(seed)
@@ -138,7 +138,7 @@ def outcome_nodes(count: int, q: int, components: int, seed: int | None = None) 
     return Nodes(z, weights, component if components > 1 else _middle(count), True)
 
 
-RINGS, FEWEST_ON_RING = 0.75, 4
+RINGS_SHARE, FEWEST_ON_RING = 0.75, 4
 """The square of the number of rings is this share of the number of nodes; on a ring are at least this many."""
 
 
@@ -150,9 +150,9 @@ def pair_nodes(count: int, seed: int | None = None) -> Nodes:
     """
     if count < FEWEST_ON_RING:
         raise InputError(f"at least {FEWEST_ON_RING} nodes are needed to look ahead to two outcomes, got {count}")
-    rings = min(round(math.sqrt(RINGS * count)), count // FEWEST_ON_RING)
+    rings = min(round(math.sqrt(RINGS_SHARE * count)), count // FEWEST_ON_RING)
     edges = (-2.0 * torch.log1p(-torch.arange(1, rings, dtype=torch.float64) / rings)).sqrt()
-    edges = edges * max(1.0, FAR / float(edges[-1])) if rings > 1 else edges
+    edges = edges * max(1.0, TAILS_BEGIN / float(edges[-1])) if rings > 1 else edges
     beyond = torch.cat([edges.new_ones(1), torch.exp(-0.5 * edges.square()), edges.new_zeros(1)])  # P(radius > edge)
     # the integral of r^2 exp(-r^2 / 2) up to each edge, for the mean radii
     half = math.sqrt(0.5 * math.pi)
@@ -203,7 +203,7 @@ def _edges(count: int) -> Tensor:
     """The edges of strata of one outcome, from -inf to inf: quantiles, stretched so that the last is far out."""
     inner = _normal_quantile(torch.arange(1, count, dtype=torch.float64) / count)
     if count >= FEWEST_WITH_TAILS:
-        inner = inner * max(1.0, FAR / float(inner[-1]))
+        inner = inner * max(1.0, TAILS_BEGIN / float(inner[-1]))
     end = inner.new_full((1,), torch.inf)
     return torch.cat([-end, inner, end])
 
@@ -243,10 +243,10 @@ def mixture_quantiles(shares: Sequence[float], weights: Tensor, mean: Tensor, sd
     return 0.5 * (low + high)
 
 
-STEPS = 40
+MIXTURE_NEWTON_STEPS = 40
 """At most so many steps find the quantile of a mixture; quadratic convergence takes about five."""
 
-NEAR = 1e-7
+MIXTURE_TOLERANCE = 1e-7
 """A step that short, compared with the interval that holds the quantile, was the last but one."""
 
 
@@ -280,14 +280,16 @@ def mixture_outcomes(
         return tail, each.sum(0).clamp_min(1e-300) * 0.3989422804014327
 
     with torch.no_grad():
-        aim = 0.5 * torch.erfc(z.abs() * 0.5**0.5)
+        aim = distribution(-z.abs())
         if about is None:
             own = mean + sd * z
             about = own.amin(0), own.amax(0), (weights * own).sum(0)
         low, high, y = about
-        near = NEAR * (high - low)
+        near = MIXTURE_TOLERANCE * (high - low)
         y = y.clamp(low, high)
-        for _ in range(STEPS):  # Newton steps for the log of the tail, which is nearly straight; else halves
+        for _ in range(
+            MIXTURE_NEWTON_STEPS
+        ):  # Newton steps for the log of the tail, which is nearly straight; else halves
             tail, density = beyond(y)
             less = (tail > aim) == (side > 0)
             low, high = torch.where(less, y, low), torch.where(less, high, y)

@@ -14,7 +14,7 @@ from hentropy.errors import ModelError
 from hentropy.lazy import Tensor, botorch, torch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Posterior(Belief):
     """A BoTorch model seen through `posterior`; further observations (new_X m x d, new_Y m) are conditioned on."""
 
@@ -122,6 +122,11 @@ class PosteriorLookAhead(LookAhead):
     mean: Tensor
     L: Tensor
     known: Tensor
+
+    @property
+    def joint_root(self) -> Tensor:  # type: ignore[override]
+        """Its root."""
+        return self.L
 
     def fantasy(self, nodes: Nodes) -> "PosteriorFantasy":
         """The beliefs after the outcomes that the nodes stand for."""

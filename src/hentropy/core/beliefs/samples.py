@@ -7,10 +7,10 @@ where it falls below a stated share, the functions are moved instead of weighted
     f'_s(a) = f_s(a) + C(a) S^-1 (y - f_s(x) - e_s)        C(a) = cov_s(f_s(a), f_s(x))    S = cov_s(f_s(x)) + noise^2
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from hentropy.core.beliefs.base import Belief, Fantasy, LookAhead, Moments, Needs
+from hentropy.core.beliefs.base import Belief, Fantasy, LookAhead, Moments, Needs, Predictive
 from hentropy.core.beliefs.linalg import cholesky
 from hentropy.core.beliefs.nodes import Nodes
 from hentropy.errors import InputError, ModelError
@@ -26,7 +26,7 @@ def _identity(values: Tensor) -> Tensor:
     return values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Samples(Belief):
     """S functions (points ... x m x d to S x ... x m) with weights (S), observed with Gaussian noise.
 
@@ -42,6 +42,7 @@ class Samples(Belief):
     least_effective: float = 0.25
     seed: int = 0
     outcomes: tuple[str, ...] = ("value",)
+    point_masses = True
 
     def __post_init__(self) -> None:
         """Check the input and make the weights sum to one."""
@@ -83,6 +84,12 @@ class Samples(Belief):
         """At points ... x m x d: S x ... x m, each function a point mass."""
         weights = self.weights.view(-1, *[1] * (points.dim() - 2))
         return self._zeros(self.outcome(self.raw(points)), weights, needs)
+
+    def marginal(self, points: Tensor, shares: Sequence[float], *, noise: bool, log: bool) -> Predictive:
+        """With noise, in the units of the functions only: elsewhere it is not normal."""
+        if noise and self.outcome is not _identity:
+            raise InputError("these functions are read after a transform, and noise is known before it: noise=False")
+        return super().marginal(points, shares, noise=noise, log=log)
 
     def look_ahead(self, x: Tensor) -> "SamplesLookAhead":
         """Prepare to observe at x: b x q x d."""
@@ -126,6 +133,11 @@ class SamplesLookAhead(LookAhead):
     at_x: Tensor
     centred: Tensor
     L: Tensor
+
+    @property
+    def joint_root(self) -> Tensor:  # type: ignore[override]
+        """That of all functions together, as if they were one normal distribution."""
+        return self.L
 
     def after(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Weights (S x b x N) given outcomes y (b x N x q), and where too few functions remain (b x N)."""

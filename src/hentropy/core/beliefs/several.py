@@ -17,17 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hentropy.core.beliefs.base import (
-    FEW,
-    Belief,
-    Fantasy,
-    LookAhead,
-    Moments,
-    Needs,
-    check_names,
-    half_way,
-    most_typical,
-)
+from hentropy.core.beliefs.base import Belief, Fantasy, LookAhead, Mixture, Moments, Needs, check_names, half_way
 from hentropy.core.beliefs.correlated import Correlated, CorrelatedFantasy, CorrelatedLookAhead
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy, GaussianLookAhead
 from hentropy.core.beliefs.graded import MOST_BRANCHES, Graded, GradedFantasy, GradedLookAhead
@@ -39,12 +29,12 @@ from hentropy.lazy import Tensor, torch
 
 Part = Gaussian | Known | Correlated | Graded
 
-FEWEST = 8
+FEWEST_BESIDE_GRADES = 8
 """This many normal nodes at least stand beside each combination of grades."""
 
 
-@dataclass(frozen=True)
-class Several(Belief):
+@dataclass(frozen=True, repr=False)
+class Several(Mixture):
     """Beliefs about one outcome each, or about groups of correlated outcomes. All mixtures have the same weights.
 
     `order` are the outcomes, by default in the order of the parts. With `only`, observations show only these outcomes.
@@ -59,7 +49,7 @@ class Several(Belief):
     def __post_init__(self) -> None:
         if len(self.parts) < 2 and not any(isinstance(part, Correlated) for part in self.parts):
             raise InputError(f"a belief about several outcomes has at least 2 of them, got {len(self.parts)}")
-        check_names(self.outcomes, self.outcomes)
+        self._check_parts()
         for part in self._mixtures:
             if part.components != self.components or not torch.allclose(part.weights, self.weights):
                 raise InputError(
@@ -67,6 +57,29 @@ class Several(Belief):
                     " of their components, or in the weights of these; the h-th components of all outcomes belong"
                     " together"
                 )
+
+    def _check_parts(self) -> None:
+        """Beliefs that can stand beside each other, about different outcomes of designs of one space."""
+        names = [name for part in self.parts for name in part.outcomes]
+        for part in self.parts:
+            if not isinstance(part, Part):
+                raise InputError(
+                    f"the belief about {part.outcomes[0]!r} is a {type(part).__name__}, which cannot stand beside"
+                    ' others; fit it with hyperparameters="families", or all together with fit_outcomes'
+                )
+            if part.X.shape[-1] != self.parts[0].X.shape[-1]:
+                raise InputError(
+                    f"designs of {self.parts[0].outcomes[0]!r} have {self.parts[0].X.shape[-1]} coordinates, and those"
+                    f" of {part.outcomes[0]!r} have {part.X.shape[-1]}; fit all beliefs in one space"
+                )
+        twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+        if twice is not None:
+            raise InputError(
+                f"two beliefs are about {twice!r}; give each outcome a name of its own, such as"
+                ' dataclasses.replace(belief, outcomes=("yield",))'
+            )
+        if self.order:
+            check_names(self.order, tuple(names))
 
     @property
     def _mixtures(self) -> list[Gaussian | Correlated | Graded]:
@@ -145,12 +158,7 @@ class Several(Belief):
         return [names.index(name) for name in self.outcomes]
 
     @property
-    def components(self) -> int:
-        """H."""
-        return max(part.components for part in self.parts)
-
-    @property
-    def weights(self) -> Tensor:
+    def weights(self) -> Tensor:  # type: ignore[override]
         """The weights of the components, common to all outcomes: H."""
         own = [part.weights for part in self.parts if not isinstance(part, Known)]
         return max(own, key=len) if own else torch.ones(1).to(self.X)
@@ -165,6 +173,11 @@ class Several(Belief):
             for i, first in enumerate(part.names)
             for j in range(i + 1, len(part.names))
         }
+
+    @property
+    def kinds(self) -> list[str]:
+        """Those of the first mixture: the h-th components of all belong together."""
+        return next((part.kinds for part in self._mixtures), [])
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -252,21 +265,47 @@ class Several(Belief):
             z[:, list(grades)] = codes
             return replace(every_grade(branches, 1), z=z, branches=branches).to(self.X)
         numbers = [one and i not in grades for i, one in enumerate(uncertain)]
-        normal = joint_nodes(max(FEWEST, count // branches), q, numbers, self.components, seed)
+        normal = joint_nodes(max(FEWEST_BESIDE_GRADES, count // branches), q, numbers, self.components, seed)
         z = normal.z.repeat_interleave(branches, 0)
         z[:, list(grades)] = codes.repeat(normal.count, 1)
         weights, component = (part.repeat_interleave(branches) for part in (normal.weights, normal.component))
         return Nodes(z, weights / branches, component, normal.quantiles, branches=branches).to(self.X)
 
-    def typical(self, count: int = FEW) -> "Several":
-        """A mixture of `count` components whose means and variances approximate those of all."""
-        if count >= self.components:
-            return self
-        if "typical" not in self.found or self.found["typical"].components != count:
-            chosen = most_typical(self.weights, torch.cat([half_way(part) for part in self._mixtures], -1))[:count]
-            self.found["typical"] = self._each(lambda part: part.some(chosen) if part.components > 1 else part)
-        few: Several = self.found["typical"]
-        return few
+    def half_way(self) -> Tensor:
+        """What each component says of every outcome."""
+        return torch.cat([half_way(part) for part in self._mixtures], -1)
+
+    def some(self, components: list[int]) -> "Several":
+        """The mixture of some of the components."""
+        return self._each(lambda part: part.some(components) if part.components > 1 else part)
+
+    def weighted(self, weights: Tensor) -> "Several":
+        """With other weights of the components."""
+        return self._each(lambda part: part.weighted(weights) if part.components > 1 else part)
+
+    def split(self) -> tuple[Belief, ...]:
+        """Its parts."""
+        return self.parts
+
+    def rejoined(self, parts: Sequence[Belief]) -> "Several":
+        """Of other parts, in the order of its own."""
+        return replace(self, parts=tuple(parts))  # type: ignore[arg-type]
+
+    def rescaled(self, shift: float, scale: float) -> "Several":
+        """The belief about shift + scale times every outcome that is no probability and not computed."""
+        return self.rejoined([part.rescaled(shift, scale) for part in self.parts])
+
+    def process_of(self, name: str) -> Belief:
+        """The belief about one outcome; of one that is correlated with others, its own process."""
+        own = self.of(name)
+        part = own.split()[0]
+        return part.process_of(name) if isinstance(part, Correlated) else own
+
+    @property
+    def observed(self) -> Tensor | None:  # type: ignore[override]
+        """The values of a single outcome that is correlated with others."""
+        part = self.parts[0]
+        return part.observed_of(*self.outcomes) if isinstance(part, Correlated) and len(self.outcomes) == 1 else None
 
     def _each(self, change: "Callable[[Uncertain], Uncertain]") -> "Several":
         """With another belief about each outcome that is not known."""
@@ -274,7 +313,7 @@ class Several(Belief):
 
     def exact(self) -> "Several":
         """The same belief with noiseless future observations."""
-        return self._each(lambda part: part if isinstance(part, Graded) else part.exact())
+        return self.rejoined([part.exact() for part in self.parts])
 
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points ... x m x d: H x ... x m o."""
@@ -307,8 +346,7 @@ class Several(Belief):
                 parts[i], likely = part.extended(x[told], values)
                 log_density = log_density + (likely if part.components > 1 else 0.0)
         weights = bayes(self.weights, log_density.expand(self.components))
-        after = replace(self, parts=tuple(parts))
-        return after._each(lambda part: part.weighted(weights) if part.components > 1 else part)
+        return self.rejoined(parts).weighted(weights)
 
     def expected(self, x: Tensor) -> Tensor:
         """The means of what an observation at designs x (n x d) shows: n x w."""

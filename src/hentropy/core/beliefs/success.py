@@ -13,22 +13,15 @@ and the variance after it are exact:
     w'_h ~ w_h Phi(t_h)                                 v'(a) = v(a) - c^2 r (t + r) / (1 + v)
 """
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hentropy.core.beliefs.base import Needs
 from hentropy.core.beliefs.gaussian import Gaussian
+from hentropy.core.beliefs.normal import FAR, LOG_ROOT_TWO_PI, distribution
 from hentropy.lazy import Tensor, torch
 
-_LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
-
-
-FAR = 38.0
-"""Standard deviations that stand for infinity: what lies beyond has no probability that a float can hold."""
-
-
-LEAST = 1e-8
+LEAST_PRECISION_SEEN = 1e-8
 """A result that was certain takes no less from the variance than this."""
 
 
@@ -40,11 +33,14 @@ def seen_between(mean: Tensor, var: Tensor, low: Tensor, high: Tensor) -> tuple[
     """
     root = (1.0 + var).sqrt()
     a, b = ((torch.where(bound.isinf(), 0.0, bound) - mean) / root for bound in (low, high))
-    a, b = torch.where(low.isinf(), b.clamp_max(0.0) - FAR, a), torch.where(high.isinf(), a.clamp_min(0.0) + FAR, b)
+    a, b = (
+        torch.where(low.isinf(), b.clamp_max(0.0) - FAR, a),
+        torch.where(high.isinf(), a.clamp_min(0.0) + FAR, b),
+    )
     flip = a + b > 0  # into the lower tail, where probabilities keep their digits
     upper = torch.special.log_ndtr(torch.where(flip, -a, b))
     log_probability = upper + torch.log1p(-torch.exp(torch.special.log_ndtr(torch.where(flip, -b, a)) - upper))
-    at_a, at_b = (torch.exp(-0.5 * each.square() - _LOG_ROOT_TWO_PI - log_probability) for each in (a, b))
+    at_a, at_b = (torch.exp(-0.5 * each.square() - LOG_ROOT_TWO_PI - log_probability) for each in (a, b))
     first, second = at_a - at_b, a * at_a - b * at_b
     third = (a.square() - 1.0) * at_a - (b.square() - 1.0) * at_b - 3.0 * second * first + 2.0 * first**3
     return log_probability, first / root, (first.square() - second) / (1.0 + var), third / root**3
@@ -56,7 +52,7 @@ def seen_beyond(mean: Tensor, var: Tensor, bound: Tensor, side: Tensor) -> tuple
     per = side / spread.sqrt()
     z = (mean - bound) * per
     log_probability = torch.special.log_ndtr(z)
-    r = torch.exp(-0.5 * z.square() - _LOG_ROOT_TWO_PI - log_probability)
+    r = torch.exp(-0.5 * z.square() - LOG_ROOT_TWO_PI - log_probability)
     s = z + r
     return log_probability, per * r, r * s / spread, per**3 * r * (s * (s + r) - 1.0)
 
@@ -132,7 +128,7 @@ class Success:
         mean, var = moments.mean, moments.variance  # H x 1
         y = torch.full_like(mean, 1.0 if succeeds else -1.0)
         log_probability, A, B, _ = seen_between(mean, var, *yes_or_no(y))
-        noise = (1.0 / B.clamp_min(LEAST) - var).clamp_min(LEAST)
+        noise = (1.0 / B.clamp_min(LEAST_PRECISION_SEEN) - var).clamp_min(LEAST_PRECISION_SEEN)
         scale = self.latent.frame.scale.square()
         latent = self.latent.extended(x.unsqueeze(0), mean + A * (var + noise), noise / scale)[0]
         weights = self.latent.weights * log_probability[:, 0].exp()
@@ -186,4 +182,4 @@ class Watched:
 
 def _chance(mean: Tensor, var: Tensor) -> Tensor:
     """Phi(m / sqrt(1 + v))."""
-    return 0.5 * torch.erfc(mean * -math.sqrt(0.5) / (1.0 + var).sqrt())
+    return distribution(mean / (1.0 + var).sqrt())

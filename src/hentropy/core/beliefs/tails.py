@@ -29,7 +29,7 @@ FUTURE = FREEDOM / (FREEDOM - 2.0)
 BLURRED = (FREEDOM + 3.0) / (FREEDOM + 1.0)
 """By so much the noise variance in a belief is greater than that of the bound."""
 
-SMALL = (FREEDOM + 1.0) / (FREEDOM + 16.0)
+GROSS_ERROR_WEIGHT = (FREEDOM + 1.0) / (FREEDOM + 16.0)
 """The weight of an observation that is off by 4 scales: those with less are named as gross errors."""
 
 _A, _A0 = 0.5 * (FREEDOM + 1.0), 0.5 * FREEDOM

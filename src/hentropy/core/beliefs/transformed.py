@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hentropy.core.beliefs.base import FEW, Belief, Fantasy, LookAhead, Moments, Needs, half_way, most_typical
+from hentropy.core.beliefs.base import Belief, Fantasy, LookAhead, Mixture, Moments, Needs, Predictive
 from hentropy.core.beliefs.gaussian import Gaussian, GaussianFantasy, GaussianLookAhead
 from hentropy.core.beliefs.kernels import whiten
 from hentropy.core.beliefs.linalg import white_outcomes
@@ -23,8 +23,8 @@ from hentropy.core.beliefs.nodes import Nodes, bayes, mixture_outcomes
 from hentropy.lazy import Tensor, torch
 
 
-@dataclass(frozen=True)
-class Transformed(Belief):
+@dataclass(frozen=True, repr=False)
+class Transformed(Mixture):
     """Gaussian processes v (`latent`, H of them), which of them are `bent` (H), and how: y = bend(v).
 
     The data of the latent processes differ: those of bent ones are transformed. All are in the units of y.
@@ -43,12 +43,17 @@ class Transformed(Belief):
         return self.latent.X
 
     @property
-    def components(self) -> int:
-        """H."""
-        return self.latent.components
+    def process(self) -> Gaussian:
+        """The normal values behind outcomes."""
+        return self.latent
 
     @property
-    def weights(self) -> Tensor:
+    def uncertain_noise(self) -> tuple[float, float] | None:  # type: ignore[override]
+        """That of the normal values."""
+        return self.latent.uncertain_noise
+
+    @property
+    def weights(self) -> Tensor:  # type: ignore[override]
         """The weights of the components: H."""
         return self.latent.weights
 
@@ -58,7 +63,7 @@ class Transformed(Belief):
         return self.latent.sites
 
     @property
-    def observed(self) -> Tensor:
+    def observed(self) -> Tensor:  # type: ignore[override]
         """The values it was fitted to: n."""
         own = self.latent.observed
         return self.bend(own) if bool(self.bent[0]) else own
@@ -80,6 +85,12 @@ class Transformed(Belief):
         total = var + own
         same, others = (self.bend.covariance(mean, mean, total, total, shared) for shared in (total, var))
         return (self.weights @ put(noise, (same - others).clamp_min(0.0), self.own)).sqrt()
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kernel of each component, and whether it is about transformed outcomes: H."""
+        each = zip(self.latent.kinds, self.bent.tolist(), strict=True)
+        return [f"{kind} of a transform" if bent else kind for kind, bent in each]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -112,18 +123,10 @@ class Transformed(Belief):
         """The mixture of some of the components."""
         return replace(self, latent=self.latent.some(components), bent=self.bent[components])
 
-    def component(self, h: int) -> "Transformed":
-        """A single component."""
-        return self.some([h])
-
-    def typical(self, count: int = FEW) -> "Transformed":
-        """A mixture of `count` components that approximates all of them."""
-        if count >= self.components:
-            return self
-        if "typical" not in self.found or self.found["typical"].components != count:
-            self.found["typical"] = self.some(most_typical(self.weights, half_way(self))[:count])
-        few: Transformed = self.found["typical"]
-        return few
+    def rescaled(self, shift: float, scale: float) -> "Transformed":
+        """The belief about shift + scale f, whatever the outcome."""
+        units = (torch.tensor(number).to(self.X) for number in (shift, scale))
+        return replace(self, latent=self.latent.rescaled(shift, scale), bend=self.bend.within(*units))
 
     def linked(self, latent: Moments, needs: Needs) -> Moments:
         """The moments of outcomes from those of v, which have variances, or covariances where needed: H x ... x m."""
@@ -133,6 +136,14 @@ class Transformed(Belief):
             return Moments(latent.weights, mean)
         cov = latent.covariance if needs is Needs.JOINT else None
         return Moments(latent.weights, mean, latent=Latent(bend, self.bent, latent.mean, latent.variance, cov))
+
+    def marginal(self, points: Tensor, shares: Sequence[float], *, noise: bool, log: bool) -> Predictive:
+        """From v, to which the noise is added."""
+        v = self.latent.moments(points, Needs.VARIANCE)
+        variance = v.variance.clamp_min(0.0) + (self.latent.noise_variance.unsqueeze(-1) if noise else 0.0)
+        at = Moments(v.weights, v.mean, variance.expand_as(v.mean))
+        quantiles = self.quantiles(shares, at.weights.unsqueeze(-1), at.mean, at.variance.sqrt())
+        return Predictive.over_all(self.linked(at, Needs.VARIANCE), quantiles, log)
 
     def moments(self, points: Tensor, needs: Needs) -> Moments:
         """At points ... x m x d: H x ... x m."""
@@ -166,7 +177,7 @@ class Transformed(Belief):
         """Prepare to observe at x: b x q x d."""
         return TransformedLookAhead(self, self.latent.look_ahead(x))
 
-    def seen(self, y: Tensor) -> tuple[Tensor, Tensor]:
+    def behind(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """What each component takes outcomes y (...) for, and the log of its slope in y: H x ... each."""
         which = self.bent.view(-1, *[1] * y.dim())
         v = self.bend.behind(y)
@@ -174,13 +185,13 @@ class Transformed(Belief):
 
     def condition(self, x: Tensor, y: Tensor) -> "Transformed":
         """The belief after observing y (m) at x (m x d), with the same hyperparameters."""
-        v, log_slope = self.seen(y)
+        v, log_slope = self.behind(y)
         after, log_density = self.latent.extended(x, v)
         return self._with(after.weighted(bayes(self.weights, log_density + log_slope.sum(-1))))
 
     def predicted(self, mean: Tensor, sd: Tensor, y: Tensor) -> Tensor:
         """The log density of outcomes y (...) in each component, where v has mean and sd (H x ...): H x ... ."""
-        v, log_slope = self.seen(y)
+        v, log_slope = self.behind(y)
         return torch.distributions.Normal(mean, sd).log_prob(v) + log_slope
 
     def quantiles(self, shares: Sequence[float], weights: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
@@ -311,8 +322,8 @@ class TransformedFantasy(Fantasy):
             return self._means(lambda own, least: own.shared_moments(points, least))
         return self.look.belief.linked(self.latent.shared_moments(points, needs), needs)
 
-    def own_means(self) -> Tensor:
-        """The average over components of the means at x itself after each outcome: b x N x q."""
+    def own_means(self, x: Tensor) -> Tensor:
+        """As the base says, without kernels at x once more: b x N x q."""
         belief, look, own = self.look.belief, self.latent.look, self.look.belief.own
         mean, C = self.latent.means_at_x(), look.C[own]
         root = whiten(C, look.L[own], look.blind[own])
@@ -343,13 +354,13 @@ class TransformedFantasy(Fantasy):
         return Moments(total.new_ones([1] * (total.dim() - 1)), total)
 
 
-def normal_belief(belief: Gaussian | Transformed) -> Gaussian:
-    """The belief about f, or about the normal values behind it."""
-    return belief.latent if isinstance(belief, Transformed) else belief
-
-
-def normal_fantasy(belief: Gaussian | Transformed, x: Tensor, nodes: Nodes) -> GaussianFantasy:
+def normal_fantasy(belief: Belief, x: Tensor, nodes: Nodes) -> GaussianFantasy:
     """After outcomes at x (b x q x d), the beliefs about f, or about the normal values behind it."""
-    if isinstance(belief, Transformed):
-        return belief.look_ahead(x).fantasy(nodes).latent
-    return belief.look_ahead(x).fantasy(nodes)
+    return normal_values(belief.look_ahead(x).fantasy(nodes))
+
+
+def normal_values(fantasy: Fantasy) -> GaussianFantasy:
+    """The beliefs after outcomes about f, or about the normal values behind it."""
+    own = fantasy.latent if isinstance(fantasy, TransformedFantasy) else fantasy
+    assert isinstance(own, GaussianFantasy)
+    return own

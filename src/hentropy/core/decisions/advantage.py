@@ -15,8 +15,8 @@ loss, such as one with limits on outcomes, is averaged over quasi-random draws o
 from dataclasses import dataclass
 
 from hentropy.core.beliefs import Belief, Moments, Needs, value_draws
+from hentropy.core.beliefs.normal import distribution
 from hentropy.core.decisions.base import Decision, by_outcome, checked_loss, drawn_values
-from hentropy.core.decisions.normal import distribution
 from hentropy.lazy import Tensor, torch
 
 DRAWS = 2**13

@@ -9,13 +9,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hentropy.core.beliefs import Belief, Gaussian, Needs, Samples, Transformed, outcome_nodes
+from hentropy.core.beliefs import Belief, Gaussian, Needs, outcome_nodes
 from hentropy.core.beliefs.linalg import robust_root
-from hentropy.core.beliefs.transformed import normal_belief, normal_fantasy
+from hentropy.core.beliefs.transformed import normal_fantasy
 from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
 
-PATHS, LEAST = 220, 12
+PATHS, LEAST_PATHS = 220, 12
 """Functions drawn from all components together, by their weights, and at least so many from each of several."""
 
 QUICK_SHARE = 0.25
@@ -24,14 +24,14 @@ QUICK_SHARE = 0.25
 RESOLVED = 1e-9
 """Of the typical standard deviation of a candidate: with less, given the candidates before it, it counts as known."""
 
-OUTCOMES = 8
+ARGMAX_OUTCOMES = 8
 PLAUSIBLE = 160
 """Candidates that can win: the ones with the largest mean + 3 standard deviations; the others hardly ever do."""
 
-CHUNK = 8_000_000
+DESIGN_NUMBERS = 8_000_000
 """Numbers in the largest array of one chunk of designs."""
 
-CACHED = 2**19
+CACHED_WINS = 2**19
 """The same for arrays that are used several times in a row, and so had better stay in the cache."""
 
 
@@ -55,9 +55,9 @@ Gains = Callable[[Tensor], Tensor]
 
 def argmax_gain(belief: Belief, at: Tensor, seed: int) -> tuple[Gains, Gains | None]:
     """The expected fall of the Shannon entropy of the argmax over candidates at (m x d), and a quick estimate of it."""
-    if isinstance(belief, Samples):
+    if belief.point_masses:
         return _of_samples(belief, _plausible(belief, at), seed), None
-    if isinstance(belief, Gaussian | Transformed):
+    if belief.process is not None:
         drawn_at = ArgmaxPlaces.of(belief, at)
         return _of_draws(belief, drawn_at, seed), _of_draws(belief, drawn_at, seed, QUICK_SHARE)
     raise DecisionError(
@@ -80,25 +80,26 @@ class ArgmaxPlaces:
     root: Tensor
 
     @classmethod
-    def of(cls, belief: Gaussian | Transformed, at: Tensor) -> "ArgmaxPlaces":
+    def of(cls, belief: Belief, at: Tensor) -> "ArgmaxPlaces":
         """Found once for a belief: the replicates of an audit differ in what is drawn alone."""
         _, known = belief.found.get("argmax", (None, None))
         if known is None or belief.found["argmax"][0] is not at:
             places = _plausible(belief, at)
-            moments = normal_belief(belief).moments(places, Needs.JOINT)
+            moments = belief.process.moments(places, Needs.JOINT)
             known = cls(places, moments.mean, _invertible(moments.root))
             belief.found["argmax"] = at, known
         return known
 
 
-def _of_samples(belief: Samples, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
-    values = belief.moments(at, Needs.MEAN).mean
-    before = shannon(_wins(values, belief.weights))
+def _of_samples(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
+    now = belief.moments(at.unsqueeze(0), Needs.MEAN)
+    values = now.mean.squeeze(1)
+    before = shannon(_wins(values, now.weights.squeeze(-1)))
 
     def gain(x: Tensor) -> Tensor:
-        nodes = outcome_nodes(4 * OUTCOMES, x.shape[-2], belief.components, seed).to(x)
+        nodes = outcome_nodes(4 * ARGMAX_OUTCOMES, x.shape[-2], belief.components, seed).to(x)
         gains = []
-        for part in x.split(max(1, CHUNK // (values.numel() * nodes.count))):
+        for part in x.split(max(1, DESIGN_NUMBERS // (values.numel() * nodes.count))):
             moments = belief.look_ahead(part).fantasy(nodes).shared_moments(at.unsqueeze(0), Needs.MEAN)
             weights = moments.weights.squeeze(-1)
             wins = _wins(moments.mean.squeeze(-2).expand(*weights.shape, at.shape[0]), weights)
@@ -108,14 +109,14 @@ def _of_samples(belief: Samples, at: Tensor, seed: int) -> Callable[[Tensor], Te
     return gain
 
 
-def _of_draws(observed: Gaussian | Transformed, candidates: ArgmaxPlaces, seed: int, share: float = 1.0) -> Gains:
+def _of_draws(observed: Belief, candidates: ArgmaxPlaces, seed: int, share: float = 1.0) -> Gains:
     """With a share of the functions and of the outcomes. Values come in the order of the normal values behind them."""
-    belief = normal_belief(observed)
+    belief: Gaussian = observed.process
     at, root = candidates.at, candidates.root
     H, m = belief.components, at.shape[0]
     generator = torch.Generator().manual_seed(seed)
     counts = _counts(belief.weights, share)
-    outcomes = max(4, round((OUTCOMES if H == 1 else 2 * OUTCOMES) * share**0.5))
+    outcomes = max(4, round((ARGMAX_OUTCOMES if H == 1 else 2 * ARGMAX_OUTCOMES) * share**0.5))
     white = [torch.randn(count, m, generator=generator, dtype=torch.float64).to(at) for count in counts]
     # single precision is enough to tell which of a few candidates is greatest, and takes half the time
     values = [(candidates.mean[h] + white[h] @ root[h].mT).float() for h in range(H)]
@@ -134,20 +135,20 @@ def _of_draws(observed: Gaussian | Transformed, candidates: ArgmaxPlaces, seed: 
         t_f = _given_candidates(root, R, white, _besides(counts, q, seed, x))
         weights = fantasy.component_weights.expand(H, b, nodes.count).float()
         R, t_y = R.float(), t_y.float()
-        few = max(1, CACHED // (max(counts) * nodes.count * m))
+        few = max(1, CACHED_WINS // (max(counts) * nodes.count * m))
         parts = (slice(start, start + few) for start in range(0, b, few))
         wins = [_wins_of_moved(values, R[:, p], t_y[:, p], [t[:, p] for t in t_f], weights[:, p]) for p in parts]
         return before - shannon(torch.cat(wins)) @ nodes.weights
 
     def gain(x: Tensor) -> Tensor:
-        return torch.cat([of(part) for part in x.split(max(1, CHUNK // (H * m * max(16, m // 8))))])
+        return torch.cat([of(part) for part in x.split(max(1, DESIGN_NUMBERS // (H * m * max(16, m // 8))))])
 
     return gain
 
 
 def _counts(weights: Tensor, share: float) -> list[int]:
     """How many functions are drawn from each component: by its weight, and some of each."""
-    return [math.ceil(share * max(LEAST, PATHS * w)) for w in weights.tolist()]
+    return [math.ceil(share * max(LEAST_PATHS, PATHS * w)) for w in weights.tolist()]
 
 
 def _besides(counts: list[int], q: int, seed: int, like: Tensor) -> list[Tensor]:

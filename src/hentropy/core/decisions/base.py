@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from hentropy.core.beliefs import Belief, Moments, Needs, value_draws
+from hentropy.core.beliefs.links import of_logarithm
 from hentropy.core.beliefs.nodes import mixture_quantiles
 from hentropy.core.decisions.actions import ActionSpace, NamedDesigns
 from hentropy.core.decisions.headlines import Quantity, for_each, in_words, probable, roughly
-from hentropy.core.decisions.normal import of_logarithm
 from hentropy.core.given import Best
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, HentropyError, InputError
@@ -342,7 +342,7 @@ def _brief(values: Tensor) -> str:
 def _quantity(name: str, known: Mapping[str, Quantity], belief: Belief, points: Tensor) -> Quantity:
     """The outcome in the user's words; a probability with the range that holds it at points K x d."""
     about = replace(known.get(name, Quantity(name)), log=name in belief.logs)
-    if not about.event or name not in belief.graded or points.shape[-2] > FEW:
+    if not about.event or name not in belief.graded or points.shape[-2] > FEW_FOR_RANGES:
         return about
     moments = belief.scores.moments(points, Needs.VARIANCE)
     weights = moments.weights.unsqueeze(-1).expand_as(moments.mean)
@@ -350,7 +350,7 @@ def _quantity(name: str, known: Mapping[str, Quantity], belief: Belief, points: 
     return replace(about, likely=tuple(map(tuple, torch.special.ndtr(ends).mT.tolist())))
 
 
-FEW = 20
+FEW_FOR_RANGES = 20
 """Of more points than these no ranges are said."""
 
 

@@ -17,33 +17,25 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from hentropy.core.beliefs.linalg import scaled_root
+from hentropy.core.beliefs.normal import FAR, LEGENDRE, bivariate_excess, density, distribution
 from hentropy.core.clock import pieces
-from hentropy.core.decisions.normal import FAR, LEGENDRE, density, distribution, truncated
+from hentropy.core.decisions.normal import truncated
 from hentropy.core.spaces import sobol
 from hentropy.lazy import Tensor, torch
 
-NODES = 128
+BOX_NODES = 128
 """Quasi-random nodes for three outcomes and more."""
 
-KNOWN = 1e-140
+KNOWN_SD = 1e-140
 """A standard deviation of a value that is known."""
 
-CLOSEST = 1.0 - 1e-9
+LARGEST_CORRELATION = 1.0 - 1e-9
 """The largest correlation: beyond, two values are one."""
 
 
 def bivariate(h: Tensor, k: Tensor, r: Tensor) -> Tensor:
-    """P(Z_1 <= h, Z_2 <= k) for correlation r, by 20 Gauss-Legendre nodes in the angle (Drezner and Wesolowsky 1990).
-
-    The error is below 1e-14 for |r| up to 0.95, 1e-6 at 0.999 and 1e-4 beyond.
-    """
-    t, w = (torch.from_numpy(part).to(h) for part in LEGENDRE)
-    top = torch.asin(r)
-    angle = 0.5 * top.unsqueeze(-1) * (t + 1.0)
-    h1, k1 = h.unsqueeze(-1), k.unsqueeze(-1)
-    exponent = (h1.square() + k1.square() - 2.0 * h1 * k1 * torch.sin(angle)) / (2.0 * torch.cos(angle).square())
-    bridge = 0.5 * top * (w * torch.exp(-exponent)).sum(-1) / (2.0 * math.pi)
-    return distribution(h) * distribution(k) + bridge
+    """P(Z_1 <= h, Z_2 <= k) for correlation r."""
+    return distribution(h) * distribution(k) + bivariate_excess(h, k, r)
 
 
 def box_moments(mean: Tensor, cov: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -150,7 +142,7 @@ def box_chance(mean: Tensor, cov: Tensor, low: Tensor, high: Tensor) -> Tensor:
         way: Callable[..., Tensor] = partial(_chance_of_three, signs=signs)
         nodes = len(LEGENDRE[0])
     else:
-        way, nodes = _chance_by_nodes, NODES
+        way, nodes = _chance_by_nodes, BOX_NODES
     most = max(1, len(rows[0])) if sloped else pieces(8 * nodes, mean.device)
     parts = zip(*(each.split(most) for each in rows), strict=True)
     return torch.cat([way(m, c, below, above) for m, below, above, c in parts]).view(shape[:-1])
@@ -164,7 +156,7 @@ def _chance_of_three(mean: Tensor, cov: Tensor, low: Tensor, high: Tensor, signs
     """Of values that are bounded above (sign 1) or below (-1)."""
     s = cov.diagonal(dim1=-2, dim2=-1).clamp_min(1e-300).sqrt()
     a, b = _standardised(low, high, mean, s)
-    r = (cov / (s.unsqueeze(-1) * s.unsqueeze(-2))).clamp(-CLOSEST, CLOSEST)
+    r = (cov / (s.unsqueeze(-1) * s.unsqueeze(-2))).clamp(-LARGEST_CORRELATION, LARGEST_CORRELATION)
     return trivariate(torch.where(signs > 0, b, -a), signs.unsqueeze(-1) * signs * r)
 
 
@@ -199,7 +191,7 @@ def trivariate(b: Tensor, r: Tensor) -> Tensor:
 def _of_two(mean: Tensor, cov: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Standard deviations (... x 2), the correlation (...), and bounds in standard deviations (... x 2 each)."""
     s = cov.diagonal(dim1=-2, dim2=-1).clamp_min(1e-300).sqrt()
-    r = (cov[..., 0, 1] / (s[..., 0] * s[..., 1])).clamp(-CLOSEST, CLOSEST)
+    r = (cov[..., 0, 1] / (s[..., 0] * s[..., 1])).clamp(-LARGEST_CORRELATION, LARGEST_CORRELATION)
     return s, r, *_standardised(low, high, mean, s)
 
 
@@ -256,7 +248,7 @@ def _side(bound: Tensor, mean: Tensor, s: Tensor, outer: float) -> Tensor:
 
     No bound, and a value that is known, are set apart before they are divided: their slopes would not be numbers.
     """
-    none, known = bound.isinf(), s <= KNOWN
+    none, known = bound.isinf(), s <= KNOWN_SD
     place = ((torch.where(none, 0.0, bound) - mean) / torch.where(known, 1.0, s)).clamp(-FAR, FAR)
     if bool(known.any()):
         inside = mean >= bound if outer < 0 else mean <= bound
@@ -288,7 +280,7 @@ def _in_order(mean: Tensor, cov: Tensor, low: Tensor, high: Tensor, weights_only
     """The same, beginning with the first outcome."""
     o = mean.shape[-1]
     root = scaled_root(cov)
-    u = sobol(NODES, o, 0).to(mean).view(NODES, *[1] * (mean.dim() - 1), o)
+    u = sobol(BOX_NODES, o, 0).to(mean).view(BOX_NODES, *[1] * (mean.dim() - 1), o)
     weights, z, values = mean.new_ones(()), list[Tensor](), list[Tensor]()
     open_below, open_above = (bool(side.isinf().all()) for side in (low, high))
     for i in range(o):

@@ -60,12 +60,13 @@ class Estimate(Solved):
 
     def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
         """Under one GP: sum over the points of |C L^-T|^2, which is C^2 / S for one observation."""
-        if not isinstance(belief, Gaussian) or belief.components > 1:
+        gp: Gaussian | None = belief.single_gp
+        if gp is None:
             return None
-        at = self.settled_points.to(belief.X)
+        at = self.settled_points.to(gp.X)
 
         def gain(x: Tensor) -> Tensor:
-            return belief.look_ahead(x).whitened_cross(at)[0].square().sum((-1, -2))
+            return gp.look_ahead(x).whitened_cross(at)[0].square().sum((-1, -2))
 
         return GainFormula(gain, numbers=2 * at.shape[0])
 

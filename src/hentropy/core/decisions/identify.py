@@ -9,27 +9,27 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal
 
-from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs, Transformed, outcome_nodes
+from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs, outcome_nodes
 from hentropy.core.beliefs.base import joint_draws
 from hentropy.core.beliefs.linalg import robust_root
-from hentropy.core.beliefs.transformed import normal_belief, normal_fantasy
+from hentropy.core.beliefs.links import of_logarithm
+from hentropy.core.beliefs.transformed import normal_fantasy
 from hentropy.core.decisions.actions import Places, Report, as_places, places_in
 from hentropy.core.decisions.argmax import argmax_gain, shannon
 from hentropy.core.decisions.base import GainFormula, Solved, believed_as_log, named, totals
 from hentropy.core.decisions.headlines import Quantity, known_digits, percent, roughly, rounded
 from hentropy.core.decisions.max_value import log_density, max_value_gain, max_value_numbers
-from hentropy.core.decisions.normal import of_logarithm
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
 _LOG_TWO_PI_E = math.log(2.0 * math.pi * math.e)
 
-DRAWS = 512
+PROPERTY_DRAWS = 512
 """Functions drawn to find the distribution of the property."""
 
 
-OUTCOMES = 32
+COMPONENT_OUTCOMES = 32
 """Outcomes that show what is learnt about the component of a mixture."""
 
 
@@ -121,15 +121,15 @@ class Identify(Solved):
         return torch.cat([mean.unsqueeze(-1), robust_root(within.sum(0))], -1)
 
     def _draws(self, moments: Moments, seed: int = 0) -> Tensor:
-        """Joint draws of f at the candidates from unbatched moments (H x m): DRAWS x m."""
-        return joint_draws(moments, DRAWS, torch.Generator().manual_seed(seed))
+        """Joint draws of f at the candidates from unbatched moments (H x m): PROPERTY_DRAWS x m."""
+        return joint_draws(moments, PROPERTY_DRAWS, torch.Generator().manual_seed(seed))
 
     def _chances(self, moments: Moments, seed: int = 0) -> Tensor:
         if moments.point_mass:
             wins = torch.nn.functional.one_hot(moments.mean.argmax(-1), moments.mean.shape[-1]).to(moments.mean)
             return (moments.weights.unsqueeze(-1) * wins).sum(0)
         draws = self._draws(moments, seed)
-        return torch.bincount(draws.argmax(-1), minlength=draws.shape[-1]).to(draws) / DRAWS
+        return torch.bincount(draws.argmax(-1), minlength=draws.shape[-1]).to(draws) / PROPERTY_DRAWS
 
     def gain_formula(self, belief: Belief, space: DesignSpace, seed: int) -> GainFormula | None:
         """Argmax: Shannon entropy of moved paths. Max: truncated normals. Values: half a log det ratio."""
@@ -141,7 +141,7 @@ class Identify(Solved):
             return GainFormula(whole, exact=False, differentiable=False, quick=quick)
         if self.what == "max":
             return GainFormula(max_value_gain(belief, at, seed), exact=False, numbers=max_value_numbers(belief))
-        if not isinstance(belief, Gaussian | Transformed):
+        if belief.process is None:
             return None
         return GainFormula(_values_gain(belief, at, seed), exact=belief.components == 1, numbers=2 * at.shape[0])
 
@@ -182,7 +182,7 @@ class Identify(Solved):
         return f"Identify({what})" if self.outcome is None else f"Identify({what}, outcome={self.outcome!r})"
 
 
-def _values_gain(observed: Gaussian | Transformed, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
+def _values_gain(observed: Belief, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
     """The information of the outcome about the values at points (m x d), and about the component they come from.
 
     Of transformed values it is that about the normal values behind them.
@@ -190,7 +190,7 @@ def _values_gain(observed: Gaussian | Transformed, at: Tensor, seed: int) -> Cal
     Given the component, -1/2 log det (I - R^T Sigma^-1 R) with R = C L^-T, whatever the outcome; they are averaged.
     The rest is what the outcome says about the component of a mixture: E_y sum_g w'_g log(w'_g / w_g).
     """
-    belief = normal_belief(observed)
+    belief: Gaussian = observed.process
     H, m = belief.components, at.shape[0]
     root = robust_root(belief.moments(at, Needs.JOINT).covariance)
 
@@ -203,7 +203,7 @@ def _values_gain(observed: Gaussian | Transformed, at: Tensor, seed: int) -> Cal
         values = belief.weights @ -_half_log_det(robust_root(eye - white.mT @ white))
         if H == 1:
             return values
-        nodes = outcome_nodes(OUTCOMES, q, H, seed).to(x)
+        nodes = outcome_nodes(COMPONENT_OUTCOMES, q, H, seed).to(x)
         after = normal_fantasy(observed, x, nodes).component_weights  # H x b x N
         return (
             values + (torch.xlogy(after, after / belief.weights.clamp_min(1e-300).view(H, 1, 1)).sum(0)) @ nodes.weights

@@ -18,13 +18,13 @@ from hentropy.lazy import Tensor, torch
 
 Relation = Literal["difference", "misclassification"]
 
-FEW = 3
+FEW_PARAMETERS = 3
 """In spaces with more parameters than these, points that fill the space say little: some are chosen for each belief."""
 
-CANDIDATES = 8_192
+FILLING_CANDIDATES = 8_192
 """Points that fill a space, of which those are taken that stand for all."""
 
-BLOCK = 256
+STAKES_TOGETHER = 256
 """Points whose stakes are worked out together."""
 
 
@@ -100,7 +100,7 @@ class LevelSets(Solved):
 
     def _follows(self, space: DesignSpace) -> bool:
         """Whether points are chosen for each belief: none are given, and a few cannot cover this many parameters."""
-        return self.at is None and self.weights is None and space.points is None and len(space.fields) > FEW
+        return self.at is None and self.weights is None and space.points is None and len(space.fields) > FEW_PARAMETERS
 
     @property
     def stated(self) -> tuple[Stated, ...]:
@@ -118,9 +118,9 @@ class LevelSets(Solved):
         how = (type(self), *self._levels.tolist(), self.relation, self.confidence, self.outcome)
         asked = ("points of level sets", id(space), how)
         if asked not in belief.found:
-            candidates = space.sample(CANDIDATES, seed=0).to(belief.X)
+            candidates = space.sample(FILLING_CANDIDATES, seed=0).to(belief.X)
             with torch.no_grad():
-                each = [belief.moments(block, Needs.VARIANCE) for block in candidates.split(BLOCK)]
+                each = [belief.moments(block, Needs.VARIANCE) for block in candidates.split(STAKES_TOGETHER)]
                 stake = torch.cat([self.at_stake(moments) for moments in each])
                 level = torch.cat([self._evidence(moments).sum(-2) for moments in each])
             index, weights = stand_ins(stake, level, FILLING)
@@ -227,18 +227,19 @@ class LevelSets(Solved):
 
         Labels: the expected loss of the current labels minus the expected loss after observing.
         """
-        if isinstance(belief, Graded):
-            return self._gain_of_grades(belief)
-        if not isinstance(belief, Gaussian) or belief.components > 1:
+        if belief.ordinal is not None:
+            return self._gain_of_grades(belief.ordinal)
+        gp: Gaussian | None = belief.single_gp
+        if gp is None:
             return None
-        at = self.settled_points.to(belief.X)
-        moments = belief.moments(at, self.needs)
+        at = self.settled_points.to(gp.X)
+        moments = gp.moments(at, self.needs)
         u = self._above(moments.mean[0])  # T x m
         evidence = self._evidence(moments)
         sd = None if moments.var is None else moments.var[0].sqrt()
 
         def gain(x: Tensor) -> Tensor:
-            square = belief.look_ahead(x).whitened_cross(at)[0].square().sum(-1)
+            square = gp.look_ahead(x).whitened_cross(at)[0].square().sum(-1)
             s = torch.where(square > 0, square, 1.0).sqrt().where(square > 0, square.new_zeros(())).unsqueeze(-2)
             if sd is None:
                 return self._added(excess(u.abs(), s))
@@ -319,7 +320,8 @@ class LevelSets(Solved):
         if not self._follows(space):
             return ()
         return (
-            f"Labels are about {FILLING} of {CANDIDATES:,} points that fill the space, chosen again after each outcome:"
+            f"Labels are about {FILLING} of {FILLING_CANDIDATES:,} points that fill the space, chosen again after each"
+            " outcome:"
             " points with uncertain labels are likelier to be taken and count for less, so that shares and losses"
             f" are those of {FILLING} points that fill the space, on average. Points of your own go into `at`.",
         )

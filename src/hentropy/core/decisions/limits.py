@@ -14,12 +14,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hentropy.core.beliefs import Belief, Correlated, Gaussian, Moments, Needs, Several, Transformed
+from hentropy.core.beliefs import Belief, Moments, Needs
 from hentropy.core.beliefs.links import Latent
+from hentropy.core.beliefs.normal import distribution
 from hentropy.core.decisions.base import Decision, Stated, in_belief
 from hentropy.core.decisions.boxes import one_within
 from hentropy.core.decisions.headlines import Quantity
-from hentropy.core.decisions.normal import chance_within, distribution, excess, truncated_outcomes, truncated_values
+from hentropy.core.decisions.normal import chance_within, excess, truncated_outcomes, truncated_values
 from hentropy.core.given import is_finite
 from hentropy.core.spaces.expressions import Chain, Expression, Literal, Name, nearest, parse
 from hentropy.errors import DecisionError, DocPage, InputError, explained_in
@@ -155,10 +156,8 @@ def seen(belief: Belief, outcome: str, what: str) -> Tensor:
     Where a belief does not keep them, such as one that computes an outcome, its means at the designs.
     """
     part = belief.of(outcome)
-    if isinstance(part, Gaussian | Transformed):
+    if part.observed is not None:
         return part.observed
-    if isinstance(part, Several) and isinstance(part.parts[0], Correlated):
-        return part.parts[0].observed_of(outcome)
     if not len(belief.X):
         raise DecisionError(f"nothing has been observed yet, so {what} is unknown; say it, or observe a design first")
     return part.means(belief.X).mean[0]
@@ -212,8 +211,6 @@ class Limited(Decision):
 
     def viewed(self, belief: Belief) -> Belief:
         """With the probits of what is limited: a probability is above a level where its probit is."""
-        if not isinstance(belief, Several):
-            return belief
         limits = {
             limit.outcome: limit.of_probit()
             for limit in parse_limits(self.subject_to)

@@ -14,26 +14,26 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hentropy.core.beliefs import Belief, Gaussian, Needs, Posterior, Samples, Transformed
+from hentropy.core.beliefs import Belief, Gaussian, Needs
 from hentropy.core.beliefs.linalg import RESOLVABLE
-from hentropy.core.decisions.normal import density, distribution
+from hentropy.core.beliefs.normal import density, distribution
 from hentropy.errors import DecisionError
 from hentropy.lazy import Tensor, torch
 
 MAXIMA = 64
-NODES = 36
-LEGENDRE = np.polynomial.legendre.leggauss(NODES)
+INFORMATION_NODES = 36
+INFORMATION_LEGENDRE = np.polynomial.legendre.leggauss(INFORMATION_NODES)
 
-FAR = 8.0
+INTEGRAL_REACH = 8.0
 """This many standard deviations out, nothing is left to integrate."""
 
-CHUNK = 2**18
+INFORMATION_NUMBERS = 2**18
 """Numbers in the largest array of one chunk of designs: what stays in the cache."""
 
 
 def max_value_numbers(belief: Belief) -> int:
     """How many numbers the gain holds at once for one design."""
-    return 4 * MAXIMA * NODES * belief.components
+    return 4 * MAXIMA * INFORMATION_NODES * belief.components
 
 
 def max_value_gain(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], Tensor]:
@@ -44,12 +44,11 @@ def max_value_gain(belief: Belief, at: Tensor, seed: int) -> Callable[[Tensor], 
     maxima = belief.sample(at, MAXIMA, seed).max(-1).values
     best = belief.moments(at, Needs.MEAN)
     maxima = maxima.clamp_min(best.expect_vector(best.mean).max())
-    if isinstance(belief, Transformed):  # as each component sees them: H x 1 x 1 x S
-        maxima, belief = belief.seen(maxima)[0][:, None, None], belief.latent
+    maxima = belief.behind(maxima)[0][:, None, None]  # as each component sees them: H x 1 x 1 x S
 
     def told(mean: Tensor, var: Tensor, noise: Tensor) -> Tensor:
         """The information of outcomes with these moments, a few designs at a time: H x b x q."""
-        size = max(1, CHUNK // (MAXIMA * NODES * mean.shape[0] * max(1, mean.shape[-1])))
+        size = max(1, INFORMATION_NUMBERS // (MAXIMA * INFORMATION_NODES * mean.shape[0] * max(1, mean.shape[-1])))
         parts = []
         for start in range(0, mean.shape[1], size):
             m, v, n = (each[:, start : start + size].unsqueeze(-1) for each in (mean, var, noise))
@@ -80,23 +79,25 @@ def _outcomes(belief: Belief, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor
     """Weights (H); mean, variance and noise variance of f at x (b x q x d), each given those before; which are known:
     H x b x q.
     """
-    if isinstance(belief, Samples | Posterior):
+    gp: Gaussian | None = belief.process
+    if gp is None:
         # all functions together count as one normal distribution
+        root = belief.look_ahead(x).joint_root
+        if root is None:
+            raise DecisionError(
+                f'Identify("max") does not know how to look ahead with a belief of type {type(belief).__name__}'
+            )
         mean, marginal = belief.moments(x, Needs.VARIANCE).total()
-        given = belief.look_ahead(x).L.diagonal(dim1=-2, dim2=-1).square() - belief.noise_std**2
+        given = root.diagonal(dim1=-2, dim2=-1).square() - belief.noise_std**2
         known = (given <= RESOLVABLE * marginal).unsqueeze(0)
         mean, var = mean.unsqueeze(0), torch.where(known, 1.0, given.unsqueeze(0))
         return mean.new_ones(1), mean, var, torch.full_like(mean, belief.noise_std**2), known
-    if not isinstance(belief, Gaussian):
-        raise DecisionError(
-            f'Identify("max") does not know how to look ahead with a belief of type {type(belief).__name__}'
-        )
-    look, scale = belief.look_ahead(x), belief.frame.scale
-    noise = belief.noise_variance.view(-1, 1, 1).expand_as(look.mean)
+    look, scale = gp.look_ahead(x), gp.frame.scale
+    noise = gp.noise_variance.view(-1, 1, 1).expand_as(look.mean)
     var = (scale * look.L.diagonal(dim1=-2, dim2=-1)).square() - noise
     known = look.blind | (var <= 0)
-    mean = belief.frame.shift + scale * look.mean
-    return belief.weights, mean, torch.where(known, 1.0, var), noise, known
+    mean = gp.frame.shift + scale * look.mean
+    return gp.weights, mean, torch.where(known, 1.0, var), noise, known
 
 
 def information(gamma: Tensor, rho: Tensor) -> Tensor:
@@ -110,14 +111,14 @@ def information(gamma: Tensor, rho: Tensor) -> Tensor:
 
 def _entropy_of_weight(gamma: Tensor, rho: Tensor) -> Tensor:
     """E[w log w]: Legendre nodes where neither phi(t) nor w log w is zero, however narrow that is."""
-    nodes, weights = LEGENDRE
+    nodes, weights = INFORMATION_LEGENDRE
     node, weight = torch.from_numpy(nodes).to(gamma), torch.from_numpy(weights).to(gamma)
     root = (1.0 - rho.square()).sqrt()
-    low = ((gamma - FAR * root) / rho).clamp(-FAR, FAR)
-    high = ((gamma + FAR * root) / rho).clamp(-FAR, FAR)
+    low = ((gamma - INTEGRAL_REACH * root) / rho).clamp(-INTEGRAL_REACH, INTEGRAL_REACH)
+    high = ((gamma + INTEGRAL_REACH * root) / rho).clamp(-INTEGRAL_REACH, INTEGRAL_REACH)
     half = 0.5 * (high - low).unsqueeze(-1)
     t = torch.addcmul(low.unsqueeze(-1), half, node + 1.0)
-    w = distribution(((gamma / root).unsqueeze(-1) - (rho / root).unsqueeze(-1) * t).clamp_min(-2.0 * FAR))
+    w = distribution(((gamma / root).unsqueeze(-1) - (rho / root).unsqueeze(-1) * t).clamp_min(-2.0 * INTEGRAL_REACH))
     return ((density(t) * torch.xlogy(w, w)) @ weight) * half.squeeze(-1)
 
 

@@ -2,26 +2,10 @@
 
 import math
 
-import numpy as np
-
 from hentropy.core.beliefs import Moments
 from hentropy.core.beliefs.links import Latent, put
+from hentropy.core.beliefs.normal import FAR, LEGENDRE, bivariate_excess, density, distribution
 from hentropy.lazy import Tensor, torch
-
-_LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
-
-LEGENDRE = np.polynomial.legendre.leggauss(20)
-"""Nodes and weights: to find them takes as long as to use them."""
-
-
-def density(u: Tensor) -> Tensor:
-    """phi(u)."""
-    return torch.exp(-0.5 * u.square() - _LOG_ROOT_TWO_PI)
-
-
-def distribution(u: Tensor) -> Tensor:
-    """Phi(u), by the complementary error function: exact far into the lower tail, where torch.special.ndtr gives 0."""
-    return 0.5 * torch.erfc(u * -math.sqrt(0.5))
 
 
 def excess(u: Tensor, s: Tensor) -> Tensor:
@@ -43,10 +27,6 @@ def absolute(mean: Tensor, var: Tensor) -> Tensor:
     """E |X|: the mean of a folded normal."""
     s = torch.where(var > 0, var, 1.0).sqrt() * (var > 0)
     return excess(-mean, s) + excess(mean, s)
-
-
-FAR = 38.0
-"""Standard deviations beyond which a normal variable has no probability that a float can hold."""
 
 
 def chance_within(mean: Tensor, var: Tensor, low: float, high: float) -> Tensor:
@@ -109,23 +89,13 @@ def _standardised(bound: Tensor, mean: Tensor, s: Tensor) -> Tensor:
 def different_signs(u: Tensor, s: Tensor, sd: Tensor) -> Tensor:
     """P(sign M != sign F) where M ~ N(u, s^2) is the mean after observing, F = M + N(0, sd^2 - s^2) the value itself.
 
-    Phi(h) + Phi(k) - 2 Phi2(h, k; rho) with h = u/s, k = u/sd, rho = s/sd; the bivariate integral by 20 Gauss-Legendre
-    nodes in the angle, in a form that stays smooth as rho goes to one.
+    Phi(h) + Phi(k) - 2 Phi2(h, k; rho) with h = u/s, k = u/sd, rho = s/sd.
     """
-    nodes, weights = LEGENDRE
-    t, w = torch.from_numpy(nodes).to(u), torch.from_numpy(weights).to(u)
     sd = sd.clamp_min(1e-150)
     s = torch.minimum(s, sd).clamp_min(1e-150)
-    rho = s / sd
     h, k = (u / s).clamp(-40.0, 40.0), (u / sd).clamp(-40.0, 40.0)
-    top = torch.asin(rho.clamp_max(1.0 - 1e-14))
-    theta = 0.5 * top.unsqueeze(-1) * (t + 1.0)
-    sine, cosine2 = torch.sin(theta), torch.cos(theta).square()
-    h1, k1 = h.unsqueeze(-1), k.unsqueeze(-1)
-    exponent = ((h1 - k1).square() + 2.0 * h1 * k1 * (1.0 - sine)) / (2.0 * cosine2)
-    bridge = 0.5 * top * (w * torch.exp(-exponent)).sum(-1) / (2.0 * math.pi)
     H, K = distribution(h), distribution(k)
-    return (H + K - 2.0 * (H * K + bridge)).clamp_min(0.0)
+    return (H + K - 2.0 * (H * K + bivariate_excess(h, k, s / sd))).clamp_min(0.0)
 
 
 NEARLY_ONE = 0.9
@@ -211,9 +181,3 @@ def _overtaker(m: Tensor, s: Tensor, m_now: Tensor, s_now: Tensor) -> tuple[Tens
     first = crossing.min(-1, keepdim=True).values
     following = torch.where(steeper & (crossing <= first), s, -torch.inf).argmax(-1)
     return following, steeper.any(-1)
-
-
-def of_logarithm(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and variance of a value whose logarithm is normal with this mean and variance."""
-    expected = torch.exp(mean + 0.5 * var)
-    return expected, expected.square() * torch.expm1(var)

@@ -11,11 +11,12 @@ from functools import cache
 from typing import Any, Literal, get_args
 
 from hentropy.core.beliefs import Belief, Gaussian, Moments, Needs
+from hentropy.core.beliefs.normal import distribution
 from hentropy.core.decisions.actions import ActionSpace, Listed, Points
 from hentropy.core.decisions.base import Decision, GainFormula, Stated, Sums, in_belief, named, totals
 from hentropy.core.decisions.headlines import Quantity, probable
 from hentropy.core.decisions.limits import Limited
-from hentropy.core.decisions.normal import distribution, excess, expected_rise
+from hentropy.core.decisions.normal import excess, expected_rise
 from hentropy.core.given import Best, is_finite
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import DecisionError, InputError
@@ -29,7 +30,7 @@ ANY_DESIGN = Points(1, as_set=True)
 OUTCOMES_EACH, MOST_TOGETHER = 16, 4
 """Outcomes at which each design but the last is integrated, and up to how many designs that is worthwhile."""
 
-REACH = 8.0
+OUTCOME_REACH = 8.0
 """Outcomes more standard deviations away from their means do not count."""
 
 
@@ -116,33 +117,33 @@ class OneDesign(Limited):
         E max over data and x, minus the best mean at the data: without noise this is expected improvement. Of several
         observations, the last is integrated exactly and the ones before it at nodes.
         """
-        one = isinstance(belief, Gaussian) and belief.components == 1 and belief.X.shape[0] > 0
-        if not self.follows_data or self.limited or not one or not isinstance(belief, Gaussian):
+        gp: Gaussian | None = belief.single_gp
+        if not self.follows_data or self.limited or gp is None or not len(gp.X):
             return None
         sign = -self.sign
-        data = sign * belief.moments(belief.X, Needs.MEAN).mean[0]
+        data = sign * gp.moments(gp.X, Needs.MEAN).mean[0]
         now = int(data.argmax())
 
         def gain(x: Tensor) -> Tensor:
             q = x.shape[-2]
             if q > 1:
-                x = self._best_last(belief, x, data[now])
-            look = belief.look_ahead(x)
-            own = sign * belief.moments(x, Needs.MEAN).mean[0]  # b x q
+                x = self._best_last(gp, x, data[now])
+            look = gp.look_ahead(x)
+            own = sign * gp.moments(x, Needs.MEAN).mean[0]  # b x q
             lines = torch.cat([data.expand(x.shape[0], -1), own], -1)
-            slopes = sign * torch.cat([look.whitened_cross(belief.X)[0], look.whitened_own_cross(x)[0]], -2)
+            slopes = sign * torch.cat([look.whitened_cross(gp.X)[0], look.whitened_own_cross(x)[0]], -2)
             if q == 1:
                 return lines.max(-1).values - data[now] + expected_rise(lines, slopes.squeeze(-1))
-            nodes = belief.nodes(OUTCOMES_EACH * (q - 1), q - 1, seed)
+            nodes = gp.nodes(OUTCOMES_EACH * (q - 1), q - 1, seed)
             with torch.no_grad():  # most data stay below the best ones, whatever the outcomes
-                reach = REACH * slopes.norm(dim=-1)
+                reach = OUTCOME_REACH * slopes.norm(dim=-1)
                 kept = (lines + reach >= (lines - reach).max(-1, keepdim=True).values).any(0)
             stay = data[now] + slopes[:, now : now + 1, :-1] @ nodes.z.mT  # b x 1 x N
             lines = lines[:, kept].unsqueeze(1) + nodes.z @ slopes[:, kept, :-1].mT  # b x N x kept
             rise = expected_rise(lines, slopes[:, kept, -1].unsqueeze(1))
             return (lines.max(-1).values - stay.squeeze(1) + rise) @ nodes.weights
 
-        numbers = 4 * belief.X.shape[0] * OUTCOMES_EACH * (MOST_TOGETHER - 1)
+        numbers = 4 * gp.X.shape[0] * OUTCOMES_EACH * (MOST_TOGETHER - 1)
         return GainFormula(gain, max_q=MOST_TOGETHER, numbers=numbers, exact_q=1)
 
     def _best_last(self, belief: Gaussian, x: Tensor, best: Tensor) -> Tensor:

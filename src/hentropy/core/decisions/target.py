@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hentropy.core.beliefs import Belief, Moments, Needs
+from hentropy.core.beliefs.normal import distribution
 from hentropy.core.decisions.actions import Points
 from hentropy.core.decisions.base import Decision, Stated, totals
 from hentropy.core.decisions.headlines import Quantity, percent, probable, roughly
 from hentropy.core.decisions.limits import Limit, numbers_by_name, seen
-from hentropy.core.decisions.normal import distribution
 from hentropy.core.given import is_finite
 from hentropy.core.spaces.expressions import Name
 from hentropy.errors import DecisionError, InputError

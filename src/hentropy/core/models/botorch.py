@@ -4,6 +4,7 @@
     the same, fully Bayesian or an ensemble                `Gaussian`    a mixture of equal weights
     the same, any other outcome transform (a logarithm)    `Samples`     paths drawn before the transform
     any other model with one Gaussian output               `Posterior`   the model is asked for every set of points
+    several outputs, each an exact Gaussian process        `Several`     their beliefs beside each other, by name
 
 The model that is handed in stays as it is, and training it later changes no belief.
 """
@@ -12,8 +13,10 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
-from hentropy.core.beliefs import Belief, Gaussian, Posterior, Samples
+from hentropy.core.beliefs import Belief, Gaussian, Posterior, Samples, Several
 from hentropy.core.models.exact import Untransform, gaussian, is_exact, is_linear, outcome_transform, raw_inputs
 from hentropy.errors import InputError, ModelError
 from hentropy.lazy import Tensor, botorch, torch
@@ -22,10 +25,16 @@ SAMPLES_INSTEAD = "draw functions from the model and hand them to he.Samples ins
 
 
 def from_botorch(
-    model: botorch.models.model.Model, noise_std: float | None = None, *, draws: int = 512, seed: int = 0
+    model: botorch.models.model.Model,
+    noise_std: float | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    draws: int = 512,
+    seed: int = 0,
 ) -> Belief:
-    """The belief of a fitted single-output BoTorch model, in the units of its posterior.
+    """The belief of a fitted BoTorch model, in the units of its posterior.
 
+    `names` are those of its outputs, which a model with several needs; the outputs are independent of each other.
     `noise_std` is the noise standard deviation of a future observation, if not that of the model; after
     a non-linear outcome transform it is in the transformed units, where the noise is Gaussian. Such a model is
     represented by sampled paths: `draws` is their number, `seed` their seed.
@@ -34,18 +43,61 @@ def from_botorch(
         raise InputError(f"noise_std must be a number not below 0, got {noise_std}")
     if not isinstance(model, botorch.models.model.Model):
         raise ModelError(f"from_botorch takes a fitted BoTorch model, got {type(model).__name__}; {SAMPLES_INSTEAD}")
-    if isinstance(model, botorch.models.ModelListGP) and len(model.models) == 1:
-        return from_botorch(model.models[0], noise_std, draws=draws, seed=seed)
     if (
         isinstance(model, botorch.models.fully_bayesian.AbstractFullyBayesianSingleTaskGP)
         and model.covar_module is None
     ):
         raise ModelError(f"{type(model).__name__} has not been fitted: call fit_fully_bayesian_model_nuts(model) first")
-    if model.num_outputs != 1:
-        raise ModelError(
-            f"{type(model).__name__} has {model.num_outputs} outputs; a belief is about one: fit a model of the outcome"
-            " that the decision is about, or take model.subset_output([i])"
+    if names is not None and (isinstance(names, str) or len(names) != model.num_outputs):
+        raise InputError(
+            f"names are {names!r}, and {type(model).__name__} has {model.num_outputs} outputs; give one for each"
         )
+    if model.num_outputs != 1:
+        return _several(model, noise_std, names, draws, seed)
+    single = model.models[0] if isinstance(model, botorch.models.ModelListGP) else model
+    belief = _single(single, noise_std, draws, seed)
+    return belief if names is None else replace(belief, outcomes=tuple(names))  # type: ignore[type-var]
+
+
+def _several(
+    model: botorch.models.model.Model, noise_std: float | None, names: Sequence[str] | None, draws: int, seed: int
+) -> Several:
+    """The outputs beside each other, each by its name."""
+    kind, count = type(model).__name__, model.num_outputs
+    if names is None:
+        listed = ", ".join(f'"output {i}"' for i in range(count))
+        raise ModelError(
+            f"{kind} has {count} outputs; name them, such as names=[{listed}], or take one: model.subset_output([i])"
+        )
+    if isinstance(model, botorch.models.ModelListGP):
+        singles = list(model.models)
+    elif isinstance(model, botorch.models.SingleTaskGP) and not isinstance(model, botorch.models.MultiTaskGP):
+        training = model.training
+        # in evaluation mode, subsets keep the designs of all outputs
+        model.train()
+        try:
+            singles = [model.subset_output([i]) for i in range(count)]
+        finally:
+            model.train(training)
+    else:
+        raise ModelError(
+            f"the outputs of {kind} are correlated, which from_botorch does not know; fit he.fit_outcomes to the data,"
+            " or take one output, model.subset_output([i])"
+        )
+    parts = []
+    for name, single in zip(names, singles, strict=True):
+        part = from_botorch(single, noise_std, names=[name], draws=draws, seed=seed)
+        if not isinstance(part, Gaussian):
+            raise ModelError(
+                f"the output {name} of {kind} is no exact Gaussian process with a linear outcome transform, which alone"
+                " can stand beside others; fit one, or decide about this output alone"
+            )
+        parts.append(part)
+    return Several(tuple(parts), tuple(names))
+
+
+def _single(model: botorch.models.model.Model, noise_std: float | None, draws: int, seed: int) -> Belief:
+    """The belief of a model with one output."""
     if not is_exact(model):
         return _posterior(model, noise_std)
     transform = outcome_transform(model)
@@ -104,6 +156,10 @@ def _frozen(model: botorch.models.gpytorch.GPyTorchModel) -> botorch.models.gpyt
     model.train()
     try:
         frozen = copy.deepcopy(model)
+    except RuntimeError as error:
+        raise ModelError(
+            f"{type(model).__name__} cannot be copied ({str(error).splitlines()[0]}); {SAMPLES_INSTEAD}"
+        ) from error
     finally:
         model.train(training)
     return frozen.requires_grad_(False).eval()

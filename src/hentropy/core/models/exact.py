@@ -72,6 +72,7 @@ def is_exact(model: torch.nn.Module) -> bool:
     if type(likelihood) not in (
         gpytorch.likelihoods.GaussianLikelihood,
         gpytorch.likelihoods.FixedNoiseGaussianLikelihood,
+        botorch.models.likelihoods.sparse_outlier_noise.SparseOutlierGaussianLikelihood,
     ):
         return False
     if isinstance(model, botorch.models.fully_bayesian.AbstractFullyBayesianSingleTaskGP):
@@ -118,10 +119,9 @@ def gaussian(
     mean_module, kernel = child(model, "mean_module"), model.covar_module
     assert mean_module is not None
     components = max(1, kernel.batch_shape.numel())
-    noise = model.likelihood.noise.detach().clone()
-    noise = noise.reshape(-1, noise.shape[-1]).expand(components, X.shape[0])
+    noise, usual = (part.reshape(-1, part.shape[-1]).expand(components, X.shape[0]) for part in _noise(model, X))
     shift, scale = _line(transform, X)
-    future = noise.mean(-1) if noise_std is None else noise.new_full((components,), noise_std**2) / scale.square()
+    future = usual.mean(-1) if noise_std is None else noise.new_full((components,), noise_std**2) / scale.square()
     return Gaussian.from_data(
         X,
         targets,
@@ -132,6 +132,25 @@ def gaussian(
         Frame(Transform(child(model, "input_transform")), shift, scale),
         noise.new_full((components,), 1.0 / components),
     )
+
+
+def _noise(model: botorch.models.SingleTaskGP, X: Tensor) -> tuple[Tensor, Tensor]:
+    """The noise variances of the observations at X, and those that an observation to come has: ... x n or 1 each.
+
+    They differ where relevance pursuit found outliers, each with a variance of its own.
+    """
+    if not isinstance(
+        model.likelihood, botorch.models.likelihoods.sparse_outlier_noise.SparseOutlierGaussianLikelihood
+    ):
+        noise = model.likelihood.noise.detach().clone()
+        return noise, noise
+    sparse = model.likelihood.noise_covar
+    with torch.no_grad():
+        usual, outlying = sparse.base_noise.noise.detach().clone(), sparse.rho
+        if sparse.convex_parameterization:  # then it is relative to the variance of the observation
+            prior = model.covar_module(Transform(child(model, "input_transform"))(X), diag=True)
+            outlying = (prior + usual) * outlying
+        return usual + outlying, usual
 
 
 def _line(transform: botorch.models.transforms.outcome.OutcomeTransform | None, like: Tensor) -> tuple[Tensor, Tensor]:

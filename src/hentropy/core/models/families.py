@@ -323,17 +323,15 @@ def log_odds(doubtful: Sequence[Fitted], trusting: Sequence[Fitted], wrong: Tens
 
 def joined(kernels: Sequence[Stationary | Composed]) -> Composed:
     """The components of all of them, one after the other; some have terms."""
-    each = [kernel.stationary if isinstance(kernel, Composed) else kernel for kernel in kernels]
+    each = [kernel.stationary for kernel in kernels]
     stationary = Stationary(
         tuple(profile for kernel in each for profile in kernel.profiles * len(kernel.outputscale)),
         torch.cat([kernel.lengthscale for kernel in each]),
         torch.cat([kernel.outputscale for kernel in each]),
     )
-    terms = [kernel.terms for kernel in kernels if isinstance(kernel, Composed)]
+    terms = [kernel.terms for kernel in kernels if kernel.terms is not None]
     counts = [len(kernel.outputscale) for kernel in each]
-    has_terms = [
-        isinstance(kernel, Composed) for kernel, count in zip(kernels, counts, strict=True) for _ in range(count)
-    ]
+    has_terms = [kernel.terms is not None for kernel, count in zip(kernels, counts, strict=True) for _ in range(count)]
     having = tuple(place for place, has in enumerate(has_terms) if has)
     return Composed(stationary, FeatureKernel(terms[0].basis, torch.cat([one.variance for one in terms])), having)
 
@@ -351,12 +349,12 @@ def evened(belief: Gaussian, count: int) -> Gaussian:
 
 def families_of(belief: Gaussian | Transformed) -> list[str]:
     """The family of each component (H) by name, and whether it is about transformed outcomes; empty in other fits."""
-    normal = belief.latent if isinstance(belief, Transformed) else belief
+    normal: Gaussian = belief.process
     kernel, H = normal.kernel, normal.components
     if not isinstance(kernel, Composed) or not normal.stacked:
         return [""] * H
     names = {family.profile: family.name for family in FAMILIES}
-    bent = belief.bent.tolist() if isinstance(belief, Transformed) else [False] * H
+    bent = belief.bent.tolist()
     profiles = kernel.stationary.profiles
     each = profiles * H if len(profiles) == 1 else profiles
     return [names[own] + (", transformed" if is_bent else "") for own, is_bent in zip(each, bent, strict=True)]
@@ -375,7 +373,8 @@ def carried(belief: Gaussian | Transformed) -> dict[str, float]:
 
 def doubted(belief: Gaussian | Transformed) -> Tensor:
     """How probably each observation is a gross error, by the weights of the components that doubt it: n."""
-    return (belief.latent if isinstance(belief, Transformed) else belief).doubted
+    process: Gaussian = belief.process
+    return process.doubted
 
 
 def stacked(log_density: Tensor, pseudo_count: float = PSEUDO_COUNT) -> Tensor:

@@ -38,7 +38,7 @@ from hentropy.core.beliefs.kernels import Composed, Profile, Stationary, fallen
 from hentropy.core.beliefs.linalg import cholesky
 from hentropy.core.beliefs.tails import BLURRED, FUTURE, price
 from hentropy.core.beliefs.terms import Basis, FeatureKernel
-from hentropy.errors import ModelError
+from hentropy.errors import NumericalError
 from hentropy.lazy import AutogradFunction, Tensor, torch
 
 NOISE_FLOOR = 1e-10
@@ -523,7 +523,7 @@ def summits(
     best = target(candidates).topk(ascended).indices
     found = ascend(target, candidates[best], tolerance, unseen=unseen)
     if not math.isfinite(float(found.value.max())):
-        raise ModelError(
+        raise NumericalError(
             "no hyperparameters give a positive definite kernel matrix; repeated designs with differing outcomes and a"
             " noise of zero are the likeliest cause: give the observations some noise, or none at all to have it fitted"
         )

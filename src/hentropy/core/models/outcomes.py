@@ -147,8 +147,8 @@ def _evened_grades(belief: Graded, count: int) -> Graded:
 
 def _of_one(belief: Belief | None, name: str) -> Gaussian | None:
     """The Gaussian belief about one outcome among those of a belief, if there is one."""
-    parts = belief.parts if isinstance(belief, Several) else (belief,)
-    return next((part for part in parts if isinstance(part, Gaussian) and part.outcomes == (name,)), None)
+    parts = () if belief is None else belief.split()
+    return next((part.process for part in parts if part.process and part.normal and part.outcomes == (name,)), None)
 
 
 def _graded(

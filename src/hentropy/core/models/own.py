@@ -5,12 +5,13 @@ A belief must follow from the data and the seed alone; a study rebuilt from its 
 
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from hentropy.core.beliefs import Belief, Gaussian, Needs, Posterior, Samples
+from hentropy.core.beliefs import Belief, Needs
+from hentropy.core.beliefs.linalg import is_numerical
 from hentropy.core.spaces import DesignSpace
-from hentropy.errors import HentropyError, ModelError, last_line
+from hentropy.errors import HentropyError, ModelError, NumericalError, last_line
 from hentropy.lazy import Tensor, torch
 
 
@@ -100,8 +101,9 @@ def _about(belief: Belief, outcome: str, name: str) -> Belief:
     """The belief under the name of the outcome; beliefs of the library take any."""
     if belief.outcomes == (outcome,):
         return belief
-    if len(belief.outcomes) == 1 and isinstance(belief, Gaussian | Samples | Posterior):
-        return replace(belief, outcomes=(outcome,))
+    own = belief.named(outcome) if len(belief.outcomes) == 1 else None
+    if own is not None:
+        return own
     raise ModelError(
         f"the belief of the model {name} is about {', '.join(belief.outcomes)}, the decision about {outcome}; give it"
         f" outcomes = ({outcome!r},)"
@@ -110,11 +112,11 @@ def _about(belief: Belief, outcome: str, name: str) -> Belief:
 
 def _raised(name: str, what: str, error: Exception) -> ModelError:
     """An error inside a model, with its place; errors of the library say enough without one."""
-    said = last_line(error)
+    said, kind = last_line(error), NumericalError if is_numerical(error) else ModelError
     if isinstance(error, HentropyError):
-        return ModelError(f"the model {name} {what} {type(error).__name__}: {error}")
+        return kind(f"the model {name} {what} {type(error).__name__}: {error}")
     last = traceback.extract_tb(error.__traceback__)[-1]
-    return ModelError(
+    return kind(
         f"the model {name} {what} {said} ({Path(last.filename).name}, line {last.lineno}); fix it and ask again:"
         " all measurements are kept"
     )

@@ -59,12 +59,12 @@ from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
-NEWTON, CLOSE, SLOW = 60, 1e-6, 0.1
-"""The most steps to the mode; the last one is expected to lead higher by no more than `CLOSE`. Steps with one factor
-promise less each time: where that falls more slowly than by this factor, a new one is made.
+MODE_STEPS, MODE_CLOSE, MODE_SLOW = 60, 1e-6, 0.1
+"""The most steps to the mode; the last one is expected to lead higher by no more than `MODE_CLOSE`. Steps with one
+factor promise less each time: where that falls more slowly than by this factor, a new one is made.
 """
 
-ROUNDS, MEANS, SHARE, SETTLED = 50, 4, 0.8, 5e-3
+EP_ROUNDS, EP_MEANS, EP_SHARE, EP_SETTLED = 50, 4, 0.8, 5e-3
 """The most rounds of EP, how often means move in one before precisions do, the share of the way that a site moves each
 time, and how little it then still has to move.
 """
@@ -138,7 +138,7 @@ class Mode:
         """By Newton's method, steps halved where they lead down: K is C x n x n, m is C.
 
         It begins at a g `near` the mode (C x n or 1 x n), at m without one. A factor serves for several steps, until
-        one leads down or promises more than a `SLOW` share of what the one before did.
+        one leads down or promises more than a `MODE_SLOW` share of what the one before did.
         """
         m, zero = m.unsqueeze(-1), K.new_zeros(())
         a = pull = K.new_zeros(K.shape[:2])
@@ -150,16 +150,16 @@ class Mode:
             log_each, A, W, _ = seen.says(m + pull, zero)
         height, length = log_each.sum(-1) - 0.5 * (a * pull).sum(-1), K.new_ones(K.shape[:1])
         before = torch.full_like(height, torch.inf)
-        for _ in range(NEWTON):
+        for _ in range(MODE_STEPS):
             left = A - a
             step = factor.solve(left)
             climb = _times(K, step)
             promise = (left * climb).sum(-1)  # twice how much higher the step leads
-            arrives = promise < 2.0 * CLOSE
+            arrives = promise < 2.0 * MODE_CLOSE
             if bool(arrives.all()):
                 a, pull = a + step, pull + climb
                 break
-            if not fresh and bool((~arrives & (promise > SLOW * before)).any()):
+            if not fresh and bool((~arrives & (promise > MODE_SLOW * before)).any()):
                 factor, fresh = Factor.of(K, W), True
                 continue
             tried, there = (
@@ -168,7 +168,7 @@ class Mode:
             )
             log_each, new_A, new_W, _ = seen.says(m + there, zero)
             reached = log_each.sum(-1) - 0.5 * (tried * there).sum(-1)
-            rises = reached >= height - CLOSE
+            rises = reached >= height - MODE_CLOSE
             if bool(rises.all()):
                 a, pull, A, W, height, before, fresh = tried, there, new_A, new_W, reached, promise, False
                 length = torch.ones_like(length)
@@ -211,11 +211,11 @@ def sites(K: Tensor, m: Tensor, seen: Sightings, trail: Trail | None = None) -> 
     mode = (Trail() if trail is None else trail).mode(K, m, seen)
     factor, t, m = mode.factor, mode.factor.W, m.unsqueeze(-1)
     u = t * mode.g + mode.a
-    for _ in range(ROUNDS):
+    for _ in range(EP_ROUNDS):
         R, var = factor.inverse()
         var = var.clamp_min(1e-12)
         v = 1.0 / (1.0 / var - t).clamp_min(1e-12)
-        for means in range(MEANS + 1):
+        for means in range(EP_MEANS + 1):
             pull = _times(K, u - t * m)
             mean = m + pull - _times(K, _times(R, pull))
             c = v * (mean / var - u)
@@ -224,11 +224,11 @@ def sites(K: Tensor, m: Tensor, seen: Sightings, trail: Trail | None = None) -> 
             new_u = (c + v * A) * new_t + A
             if means == 0:
                 left = torch.maximum((new_t - t).abs().amax(), (new_u - u).abs().amax())
-            if means == MEANS or bool(left < SETTLED):
+            if means == EP_MEANS or bool(left < EP_SETTLED):
                 break
-            u = u + SHARE * ((c + v * A) * t + A - u)
-        t, u = t + SHARE * (new_t - t), u + SHARE * (new_u - u)
-        if bool(left < SETTLED):
+            u = u + EP_SHARE * ((c + v * A) * t + A - u)
+        t, u = t + EP_SHARE * (new_t - t), u + EP_SHARE * (new_u - u)
+        if bool(left < EP_SETTLED):
             break
         factor = Factor.of(K, t)
     return u / t, 1.0 / t

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from hentropy.core.action_search import ContinuousSearch
 from hentropy.core.action_search.finite import FiniteSearch
 from hentropy.core.action_search.survey import SURVEY_SHARE, survey
-from hentropy.core.beliefs import Several
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers.base import Cost, Finalists, Solver, knowing, leading, per_cost
 from hentropy.core.spaces.rows import RowIndex
@@ -104,8 +103,6 @@ def _spread_of_all(sd: Tensor) -> Tensor:
 def _taken(appraisal: Appraisal) -> Tensor:
     """The pending designs of which nothing else would be measured: p x d."""
     belief, pending = appraisal.belief, appraisal.pending
-    if not isinstance(belief, Several):
-        return pending
     missing = [j for j, names in enumerate(belief.awaited) if not set(belief.measured) <= names]
     return pending[[j for j in range(len(pending)) if j not in missing]]
 

@@ -13,7 +13,7 @@ from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fractions(Parameter):
     """Parts of a whole: an amount for each of `names`, between `low` and `high`, that add up to `total`.
 

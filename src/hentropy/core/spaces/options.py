@@ -106,7 +106,7 @@ class OneOf(Parameter):
         return (self.all_values[int(block.index(torch.tensor([list(coordinates)], dtype=torch.float64))[0])],)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Choice(OneOf):
     """One of several unordered options, such as solvents.
 
@@ -224,7 +224,7 @@ def _descriptor_columns(values: tuple[Any, ...], table: Any) -> dict[str, tuple[
     return columns
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Levels(OneOf):
     """One of several ordered values: numbers such as [0.1, 0.5, 2.0], or names from the lowest to the highest.
 

@@ -10,8 +10,9 @@ A parameter with a single value has no coordinates: there is nothing to learn ab
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass
+from dataclasses import fields as parts_of
 from typing import Any, ClassVar
 
 import numpy as np
@@ -90,11 +91,31 @@ def written(option: Any) -> str:
     return str(option)
 
 
+MOST_VALUES_SHOWN = 8
+
+
+def _few(values: list[Any], text: Callable[[Any], str] = repr) -> str:
+    """All of a few values in brackets; of many the first ones and how many there are."""
+    shown = values if len(values) <= MOST_VALUES_SHOWN else values[:3]
+    return f"[{', '.join(map(text, shown))}{f', ... {len(values)} in all' * (len(shown) < len(values))}]"
+
+
 class Parameter(ABC):
     """What can be set in an experiment."""
 
     kind: ClassVar[str]
     """What study files call it."""
+
+    def __repr__(self) -> str:
+        """As it was written, without defaults; of many values the first few, and how many there are."""
+        said = []
+        for field in parts_of(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if value != field.default and value != {}:
+                own = _few(list(value)) if isinstance(value, tuple) else repr(value)
+                own = _few([f"{k!r}: {v!r}" for k, v in value.items()], str) if isinstance(value, Mapping) else own
+                said.append(own if field.default is MISSING else f"{field.name}={own}")
+        return f"{type(self).__name__}({', '.join(said)})"
 
     def columns(self, name: str) -> tuple[str, ...]:
         """What its values are called, if it is called so itself."""
@@ -135,7 +156,7 @@ class Parameter(ABC):
         return ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Number(Parameter):
     """A number of a design from `low` to `high`, both included; with `log`, equal ratios count as equal steps."""
 
@@ -228,14 +249,14 @@ class Number(Parameter):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Real(Number):
     """A number between `low` and `high`, in steps if `step` is given; with `log`, equal ratios count as equal steps."""
 
     kind = "real"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Integer(Number):
     """A whole number from `low` to `high`, both included; with `log`, equal ratios count as equal steps."""
 

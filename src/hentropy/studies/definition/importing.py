@@ -2,11 +2,9 @@
 
 Errors say what went wrong in the module."""
 
-import importlib
 import json
 import keyword
 import re
-import sys
 import traceback
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 
 from hentropy.core.given import closest
 from hentropy.errors import InputError, last_line
+from hentropy.loading import Shadowed, import_in, modules_of
 
 SHOWN = 60
 """Letters of a value that are shown."""
@@ -61,16 +60,10 @@ def split(reference: str) -> tuple[str, str]:
 
 
 def imported(reference: str, folder: Path | None) -> Any:
-    """What "package.module:name" names; modules in `folder` are found first.
-
-    The folder stays at the front of `sys.path`: the module may import its neighbours later, and processes that are
-    started from here have to find it too.
-    """
+    """What "package.module:name" names, in `folder` or among the installed modules."""
     module_name, name = split(reference)
-    home = None if folder is None else folder.resolve()
-    if home is not None and str(home) not in sys.path:
-        sys.path.insert(0, str(home))
-    module = _module(module_name, reference, home)
+    with modules_of(folder):
+        module = _module(module_name, reference, folder)
     if name not in vars(module):
         public = [known for known in vars(module) if not known.startswith("_")]
         raise InputError(f"{reference}: {_file(module)} has no {name}{nearest(name, public)}")
@@ -78,38 +71,22 @@ def imported(reference: str, folder: Path | None) -> Any:
 
 
 def _module(name: str, reference: str, home: Path | None) -> ModuleType:
-    importlib.invalidate_caches()  # the file may have been written a moment ago
     try:
-        module = importlib.import_module(name)
+        return import_in(name, home)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise InputError(f"{reference}: {_last_line(error)}") from error
         beside = [] if home is None else [path.stem for path in home.glob("*.py")]
-        place = "" if home is None else f" in {home} or"
+        place = "" if home is None else f" in {home.resolve()} or"
         raise InputError(
             f"{reference}: there is no module {error.name}{place} among the installed ones{nearest(error.name, beside)}"
         ) from None
+    except Shadowed as error:
+        raise InputError(f"{reference}: {error}") from None
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         raise InputError(f"{reference}: {_last_line(error)}") from error
-    _check_home(name.partition(".")[0], reference, home)
-    return module
-
-
-def _check_home(top: str, reference: str, home: Path | None) -> None:
-    """Refuse a module from elsewhere that hides the one in the folder: another code would run, unseen."""
-    if home is None:
-        return
-    loaded = sys.modules[top]
-    for candidate in (home / top / "__init__.py", home / f"{top}.py"):
-        if candidate.is_file() and not (loaded.__file__ and Path(loaded.__file__).resolve() == candidate.resolve()):
-            raise InputError(
-                f"{reference}: another module {top} is loaded already, from {_file(loaded)}, not {candidate}; rename"
-                " the file"
-            )
-        if candidate.is_file():
-            return
 
 
 def _file(module: ModuleType) -> str:

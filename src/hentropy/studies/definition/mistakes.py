@@ -13,6 +13,7 @@ from hentropy.studies.definition.designs import PARAMETERS, DecideOnWords, PoolW
 from hentropy.studies.definition.importing import Place, dotted, nearest, shown
 from hentropy.studies.definition.parts import (
     OBJECTIVES,
+    AssayWords,
     CostWords,
     ModelWords,
     OutcomeWords,
@@ -36,6 +37,7 @@ _TABLES: dict[str, type[BaseModel]] = {
     "pool": PoolWords,
     "decide_on": DecideOnWords,
     "outcomes": OutcomeWords,
+    "assays": AssayWords,
     "cost": CostWords,
     "model": ModelWords,
     "solver": SolverWords,

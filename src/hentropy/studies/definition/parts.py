@@ -337,7 +337,8 @@ class ObjectiveWords(Words):
 
     retries: Annotated[Whole, Field(ge=0, description="How often a failed experiment is retried.")] = 0
     lost_retries: Annotated[
-        Whole, Field(ge=0, description="How often an experiment whose worker was lost is retried.")
+        Whole,
+        Field(ge=0, description="How often an experiment whose worker was lost is retried; then it is withdrawn."),
     ] = 3
     lease: Annotated[
         Number, Field(gt=0, description="Seconds after which the experiment of a silent worker is given to another.")

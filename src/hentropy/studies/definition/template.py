@@ -75,9 +75,8 @@ def template(
     given = {key: value for key, value in (options or {}).items() if value is not None}
     measured: dict[str, Outcome | None] = {**dict.fromkeys(named_in(given)), **(outcomes or {})}
     pool = {"file": pool_file, "id": pool_id, "ignore": pool_ignore, "choices": pool_choices}
-    runs: Mapping[str, Any] = {"python": {"function": function}, "command": {"command": list(command)}}.get(
-        objective, {}
-    )
+    calls: dict[str, dict[str, Any]] = {"python": {"function": function}, "command": {"command": list(command)}}
+    runs = calls.get(objective, {})
     goal = goal_of(decision)
     lines = [
         "# A study: what can be run, what will be decided in the end, and when to stop.",

@@ -3,8 +3,9 @@
     call.py function FOLDER MODULE:FUNCTION
     call.py command FOLDER PROGRAM ARGUMENT...
 
-It is started by its path and imports nothing of hentropy, so that it starts at once. Each line in holds the parameters
-and is answered by two lines: an empty one at once, which says that the evaluation has begun, and then one JSON object:
+It is started by its path and imports of hentropy only the loader of modules, so that it starts at once. Each line in
+holds the parameters and is answered by two lines: an empty one at once, which says that the evaluation has begun, and
+then one JSON object:
 
     {"measured": {name: [v, s]}}     numbers by outcome that the function returned, with standard errors or null;
                                      a single number has the name ""
@@ -13,15 +14,16 @@ and is answered by two lines: an empty one at once, which says that the evaluati
     {"failed": why}                  an exception, a module that cannot be imported, a program that cannot be started
 
 The pipes of these lines are its own. What the function reads is empty, and what it prints goes to standard error.
-When nobody holds the other end any more, this process ends, with all processes it has started.
+When nobody holds the other end any more, this process ends, with all processes it has started; also one whose function
+keeps the interpreter to itself, so that no thread of it runs: a process beside it watches, too.
 """
 
 import contextlib
-import importlib
 import json
 import operator
 import os
 import queue
+import select
 import signal
 import subprocess
 import sys
@@ -30,6 +32,14 @@ import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import IO, Any
+
+if __name__ == "__main__":  # in place of the folder of this file, that of the hentropy to which it belongs
+    sys.path[0] = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+
+from hentropy.loading import import_in, modules_of
+
+if __name__ == "__main__":  # what a function imports is looked for where it is anywhere else
+    del sys.path[0]
 
 PRINTED = 65_536
 """How many bytes of what a command prints are kept: the last line is what counts."""
@@ -41,11 +51,10 @@ GRACE = 1.0
 Answer = dict[str, Any]
 
 
-def load(function: str) -> Callable[..., Any]:
-    """The function named `module:function`; imports the module."""
+def load(function: str, folder: str | os.PathLike[str]) -> Callable[..., Any]:
+    """The function named `module:function`; imports the module, within `modules_of(folder)`."""
     module, _, name = function.partition(":")
-    importlib.invalidate_caches()  # the file may be younger than the last look into its folder
-    found = operator.attrgetter(name)(importlib.import_module(module))
+    found = operator.attrgetter(name)(import_in(module, folder))
     if not callable(found):
         raise TypeError(f"it is {clipped(found)}, which cannot be called")
     return found
@@ -95,19 +104,22 @@ def _measured(value: Any) -> list[float | None]:
 
 
 class Function:
-    """Calls a function, whose module is looked for in a folder first; imports it at the first call."""
+    """Calls a function, whose module is in a folder; imports it at the first call."""
 
     def __init__(self, folder: str, function: str) -> None:
-        here = os.path.dirname(os.path.abspath(__file__))
-        sys.path[:] = [folder, *(path for path in sys.path if os.path.abspath(path) != here)]
+        self.folder = folder
         self.name = function
         self.function: Callable[..., Any] | None = None
 
     def __call__(self, params: dict[str, Any]) -> Answer:
         """What came of one call."""
+        with modules_of(self.folder):
+            return self._called(params)
+
+    def _called(self, params: dict[str, Any]) -> Answer:
         try:
             if self.function is None:
-                self.function = load(self.name)
+                self.function = load(self.name, self.folder)
         except BaseException as error:  # sys.exit() while it is imported is a failure as well
             _show(error)
             return {"failed": f"{self.name} could not be loaded: {said(error)}"[:CLIP]}
@@ -175,10 +187,35 @@ def line_pipes() -> "tuple[queue.SimpleQueue[bytes], IO[bytes]]":
     return questions, answers
 
 
+def watch_pipe() -> None:
+    """Start a process that ends this group once nobody holds the other end of the pipe any more.
+
+    It is no child of this process, so that a function that waits for its own children does not meet it.
+    """
+    with contextlib.suppress(OSError):  # no room for another process: then the thread that listens has to do
+        between = os.fork()
+        if between:
+            os.waitpid(between, 0)
+            return
+        try:
+            if not os.fork():
+                nothing = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nothing, 1)  # whoever reads these must see that the group's first process has ended
+                os.dup2(nothing, 2)
+                pipe = select.poll()
+                pipe.register(0, 0)  # nothing but its end is waited for
+                pipe.poll()
+                os.killpg(0, signal.SIGKILL)
+        finally:
+            os._exit(0)
+
+
 def main() -> None:
     """Answer, until nobody asks any more."""
-    questions, answers = line_pipes()
     kind, folder, *rest = sys.argv[1:]
+    if kind == "function":
+        watch_pipe()
+    questions, answers = line_pipes()
     answer = Function(folder, *rest) if kind == "function" else partial(run, folder, rest)
     while True:  # in the main thread, which some functions need
         question = questions.get()

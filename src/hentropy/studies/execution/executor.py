@@ -104,7 +104,8 @@ class Executor(Closed):
     def wait(self, timeout: float | None = None) -> list[tuple[int, Evaluation]]:
         """Numbers and outcomes of all that have ended: blocks until there is one, or for `timeout` seconds.
 
-        Nothing pending, nothing to wait for: the list is empty then, at once. Each outcome is handed out once.
+        Nothing pending, nothing to wait for: the list is empty then, at once. Each outcome is handed out once. With a
+        timeout of 0 nothing begins: only what has ended is handed out.
         """
 
     @property

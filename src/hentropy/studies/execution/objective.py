@@ -1,17 +1,15 @@
 """Objectives: how one experiment is evaluated, here or in a process of its own, as values that can be sent away."""
 
-import sys
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from hentropy.errors import InputError
+from hentropy.loading import modules_of
 from hentropy.studies.execution.call import load, returned, said
 from hentropy.studies.execution.child import Child
 from hentropy.studies.execution.executor import TAIL, Evaluation, Evaluator, failure
@@ -30,7 +28,7 @@ class Here(Evaluator):
     def evaluate(self, params: Mapping[str, Any]) -> Evaluation:
         """The outcome of one experiment."""
         began = time.monotonic()
-        with _first(self._folder):
+        with modules_of(self._folder):
             outcome = self._evaluate(params)
         return replace(outcome, seconds=time.monotonic() - began)
 
@@ -43,7 +41,7 @@ class Here(Evaluator):
             try:
                 if self._function is None:
                     loading = f"{self._name} could not be loaded: "
-                    self._function = load(self._name)
+                    self._function = load(self._name, self._folder)
                     loading = ""
                 return from_function(returned(self._function(**params)), "")
             except BaseException as error:  # whatever an experiment raises is its outcome
@@ -56,40 +54,6 @@ def _shown(error: BaseException) -> str:
     """The end of a traceback, without the frames of this file."""
     trace = error.__traceback__
     return "".join(traceback.format_exception(type(error), error, trace.tb_next if trace else None))[-TAIL:]
-
-
-@contextmanager
-def _first(folder: Path) -> Iterator[None]:
-    """Modules are looked for in this folder first; one of the same name from another study's folder is forgotten."""
-    path = str(folder)
-    for file in folder.glob("*.py"):
-        _forget(file.stem, folder)
-    for file in folder.glob("*/__init__.py"):
-        _forget(file.parent.name, folder)
-    sys.path.insert(0, path)
-    try:
-        yield
-    finally:
-        sys.path.remove(path)
-
-
-def _forget(name: str, folder: Path) -> None:
-    """Forget a module that comes from a folder where it would no longer be looked for."""
-    module = sys.modules.get(name)
-    home = _home(module) if module and name != "__main__" else None
-    if home is None or home == folder.resolve() or home in {Path(path).resolve() for path in sys.path}:
-        return
-    for loaded in [key for key in sys.modules if key == name or key.startswith(f"{name}.")]:
-        del sys.modules[loaded]
-
-
-def _home(module: ModuleType) -> Path | None:
-    """The folder in which a module was found; None if it comes from no file."""
-    file = vars(module).get("__file__")
-    if not file:
-        return None
-    path = Path(file).resolve()
-    return path.parent.parent if path.name == "__init__.py" else path.parent
 
 
 @dataclass(frozen=True)

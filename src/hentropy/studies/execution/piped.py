@@ -16,6 +16,8 @@ from hentropy.studies.execution.executor import TAIL
 
 SLICE = 0.1
 """Seconds after which to look whether the process is still there, whatever its pipes say."""
+STOPPED = 2.0
+"""Seconds between two such looks after which this process must have been stopped."""
 GRACE = 1.0
 """Seconds in which what an ended process had written is read to its end."""
 CHUNK = 65_536
@@ -75,8 +77,12 @@ class Piped:
         self._to_say = memoryview(bytes(self._to_say) + line + b"\n")
 
     def receive(self, deadline: float | None = None) -> bytes:
-        """The next line; a `TimeoutError` past the deadline, an `EOFError` if the process ends first."""
+        """The next line; a `TimeoutError` past the deadline, an `EOFError` if the process ends first.
+
+        Time in which this process was stopped, and the other one probably with it, does not count.
+        """
         gone: float | None = None
+        seen = time.monotonic()
         with selectors.DefaultSelector() as selector:
             for pipe in self._pipes:
                 if pipe.fileno() != self._in:
@@ -85,6 +91,9 @@ class Piped:
                 selector.register(self._in, selectors.EVENT_WRITE)
             while b"\n" not in self._heard:
                 now = time.monotonic()
+                if deadline is not None and now - seen > STOPPED:
+                    deadline += now - seen
+                seen = now
                 if gone is None and not self.alive:
                     gone = now
                 left = SLICE if deadline is None else min(SLICE, max(0.0, deadline - now))

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hentropy.errors import Gone, HentropyError, ReadOnly, StorageError
+from hentropy.core.clock import Clock
+from hentropy.errors import ExecutionError, Gone, HentropyError, ReadOnly, StorageError
 from hentropy.studies.execution.executor import Evaluation, Executor
 from hentropy.studies.execution.leases import Lookout, Taken, Terms, finish, give_back, renew
 from hentropy.studies.records import State, Trial
@@ -22,7 +23,10 @@ from hentropy.studies.study import Study
 from hentropy.studies.study.failures import Failures, has_measured
 
 PATIENCE = 600.0
-"""Seconds for which an outcome is held while the store cannot take it: experiments are expensive."""
+"""Seconds for which a run waits for a store that does not answer."""
+
+HOLDING = 86_400.0
+"""Seconds for which it waits while it holds an outcome that is not recorded yet: experiments are expensive."""
 
 WAITING = 0.02
 """Proposals are made ahead if one takes more than this share of an experiment."""
@@ -37,7 +41,7 @@ log = logging.getLogger(__name__)
 class RunListener:
     """Who wants to know what happens: of trials that begin, of those that end, of trouble with the store.
 
-    Trouble is also a result that is dropped, because somebody else has the trial by now.
+    Trouble is also a result that came late, as somebody else has the trial by now, or that could not be recorded.
     """
 
     began: Callable[[Trial], None] = lambda trial: None
@@ -76,9 +80,13 @@ class _Run:
         self.owner = new_owner()
         self.lookout = Lookout(terms)
         self.in_hand: set[int] = set()
+        self.held: dict[int, Evaluation] = {}
+        """Outcomes that are not recorded yet."""
         self.proposing, self.evaluating = MeanDuration(), MeanDuration()
         self.failures = Failures()
-        self.away_since: float | None = None
+        self.away: Clock | None = None
+        """Since when the store has not answered."""
+        self.said: set[str] = set()
 
     def to_the_end(self) -> str:
         with every(self.terms.lease / 3, self._renew):
@@ -87,9 +95,12 @@ class _Run:
                     self._gather()
             finally:
                 try:
-                    self.executor.close()
+                    self._record_last()
                 finally:
-                    self._give_back()
+                    try:
+                        self.executor.close()
+                    finally:
+                        self._give_back()
         return self.study.enough or "nothing is left to do"
 
     def _renew(self) -> None:
@@ -117,18 +128,22 @@ class _Run:
         except StorageError as error:
             self._endure(error)
             return False
-        self.away_since = None
+        if not self.held:
+            self._answers()
         return over
 
     def _endure(self, error: StorageError) -> None:
-        """Wait for a store that is away, for some time."""
-        now = time.monotonic()
-        self.away_since = now if self.away_since is None else self.away_since
-        if now > self.away_since + PATIENCE:
+        """Go on without a store that is away, for some time; each trouble is said once."""
+        self.away = self.away or Clock()
+        if self.away.spent > (HOLDING if self.held else PATIENCE):
             raise error
-        self.watch.trouble(error)
-        if not self.in_hand:
-            time.sleep(POLL)
+        if str(error) not in self.said:
+            self.said.add(str(error))
+            self.watch.trouble(error)
+
+    def _answers(self) -> None:
+        self.away = None
+        self.said.clear()
 
     def _others_work(self) -> bool:
         entries = self.study.log.entries.values()
@@ -138,7 +153,7 @@ class _Run:
         """Give every free worker a trial, as far as there are any to begin."""
         while len(self.in_hand) < self._places():
             self.study.log.sync()
-            trial = self._mine() or self.lookout.claim(self.study, self.owner) or self._asked()
+            trial = self._mine() or self.lookout.claim(self.study, self.owner, self.in_hand) or self._asked()
             if trial is None:
                 return
             self.in_hand.add(trial.number)
@@ -171,33 +186,44 @@ class _Run:
         return trial
 
     def _gather(self) -> None:
-        """Wait until something has ended, and record it; with nothing in hand, wait for what others do."""
-        if not self.in_hand:
+        """Wait until something has ended, and record it; where nothing runs, wait for what others do."""
+        if self.executor.pending:
+            self.held.update(self.executor.wait(POLL))
+        else:
             time.sleep(POLL)
-            return
-        for number, outcome in self.executor.wait(POLL):
-            trial = self._recorded(number, outcome)
-            self.in_hand.discard(number)
-            self.evaluating.add(outcome.seconds)
-            if trial is not None:
-                self.watch.ended(trial, outcome)
-                self.failures.ended(trial, has_measured(self.study.log.trials))
-
-    def _recorded(self, number: int, outcome: Evaluation) -> Trial | None:
-        """The trial with its outcome; None if another worker has it by now. A store that is away is waited for."""
-        deadline = time.monotonic() + PATIENCE
-        while True:
+        for number, outcome in tuple(self.held.items()):
             try:
-                return finish(self.study, number, self.owner, outcome, self.terms)
-            except Taken as error:
-                self.watch.trouble(error)
-                return None
-            except Gone:
+                finished = self._recorded(number, outcome)
+            except (Gone, ReadOnly):
                 raise
             except StorageError as error:
-                if isinstance(error, ReadOnly) or time.monotonic() > deadline:
-                    raise StorageError(f"{error}; the outcome of trial {number} is not recorded: {outcome}") from error
-                self.watch.trouble(
-                    StorageError(f"{error}; the outcome of trial {number} is held, and recorded once the store answers")
-                )
-                time.sleep(POLL)
+                held = f"{error}; the outcome of trial {number} is held, and recorded once the store answers"
+                self._endure(StorageError(held))
+                return
+            self._answers()
+            self.evaluating.add(outcome.seconds)
+            if finished.number == number:
+                self.watch.ended(finished, outcome)
+                self.failures.ended(finished, has_measured(self.study.log.trials))
+
+    def _recorded(self, number: int, outcome: Evaluation) -> Trial:
+        """The trial that has an outcome of this worker now, which no longer has to be held."""
+        finished = finish(self.study, number, self.owner, outcome, self.terms)
+        del self.held[number]
+        self.in_hand.discard(number)
+        if finished.late:
+            self.watch.trouble(Taken(finished.late))
+        return finished.trial
+
+    def _record_last(self) -> None:
+        """Record what has ended when the run does, by an interrupt or an error; say what cannot be recorded."""
+        with suppress(ExecutionError):  # a cluster that is gone
+            self.held.update(self.executor.wait(0))
+        try:
+            for number, outcome in tuple(self.held.items()):
+                with suppress(StorageError):
+                    self._recorded(number, outcome)
+        finally:
+            for number, outcome in self.held.items():
+                lost = f"the outcome of trial {number} is not recorded, tell it by hand: {outcome}"
+                self.watch.trouble(StorageError(lost))

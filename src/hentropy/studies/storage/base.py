@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hentropy.studies.records import Entry, Observation, StoredVerdict, StudyRecord, Verdict
+from hentropy.studies.records import Entry, Observation, StoredVerdict, StudyKey, StudyRecord, Verdict
 from hentropy.studies.storage.turns import HeldTurn, Turn, TurnRule, TurnTerms, taken
 
 Change = Callable[[Entry, float], Entry]
@@ -134,9 +134,9 @@ class Store(ABC):
     def verdicts(self, study: StudyRecord) -> tuple[StoredVerdict, ...]:
         """All verdicts recorded, the oldest first."""
 
-    def latest_verdicts(self) -> dict[int, StoredVerdict]:
-        """The verdict that was recorded last of each study that has one, by its id."""
-        everything = {study.id: self.verdicts(study) for study in self.studies()}
+    def latest_verdicts(self) -> dict[StudyKey, StoredVerdict]:
+        """The verdict that was recorded last of each study that has one."""
+        everything = {study.key: self.verdicts(study) for study in self.studies()}
         return {study: found[-1] for study, found in everything.items() if found}
 
     @abstractmethod

@@ -16,7 +16,16 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from hentropy.errors import Advice, Gone, InputError, NoStore, Outdated, ReadOnly, StorageError
-from hentropy.studies.records import Comparison, Entry, Observation, State, StoredVerdict, StudyRecord, Verdict
+from hentropy.studies.records import (
+    Comparison,
+    Entry,
+    Observation,
+    State,
+    StoredVerdict,
+    StudyKey,
+    StudyRecord,
+    Verdict,
+)
 from hentropy.studies.records.trial import measurements_of
 from hentropy.studies.storage.base import (
     Addition,
@@ -284,7 +293,7 @@ class Database(Store):
             return News(revision, (new,)) if since is None else _news(connection, study.id, revision, since)
 
     def _revision(self, connection: Connection, study: StudyRecord, lock: bool = False) -> int:
-        """The study's revision; with a lock on the study's row, writers come one after the other."""
+        """The revision of this very study, or `Gone`; with a lock on its row, writers come one after the other."""
         # a study that was deleted and made again may have the same name, even the same id, but not the same time
         same = (studies.c.id == study.id) & (studies.c.name == study.name) & (studies.c.created_at == study.created_at)
         query = select(studies.c.revision).where(same)
@@ -309,6 +318,7 @@ class Database(Store):
         if number is not None:
             query = query.where(observations.c.number == number)
         with self._transaction() as connection:
+            self._revision(connection, study)
             return tuple(map(_observation, connection.execute(query).mappings()))
 
     def keep(self, study: StudyRecord, verdict: Verdict) -> None:
@@ -327,6 +337,7 @@ class Database(Store):
         }
         newest = select(verdicts).where(verdicts.c.study_id == study.id).order_by(verdicts.c.id.desc()).limit(1)
         with self._transaction(writes=True) as connection:
+            self._revision(connection, study, lock=True)
             row["at"] = self._backend.now(connection)
             last = connection.execute(newest).mappings().one_or_none()
             if last is not None and _verdict(last).verdict == replace(verdict, action=plain(verdict.action)):
@@ -338,18 +349,21 @@ class Database(Store):
         """All verdicts."""
         query = select(verdicts).where(verdicts.c.study_id == study.id).order_by(verdicts.c.id)
         with self._transaction() as connection:
+            self._revision(connection, study)
             return tuple(map(_verdict, connection.execute(query).mappings()))
 
-    def latest_verdicts(self) -> dict[int, StoredVerdict]:
+    def latest_verdicts(self) -> dict[StudyKey, StoredVerdict]:
         """The last verdicts, with one query."""
         last = select(func.max(verdicts.c.id)).group_by(verdicts.c.study_id)
+        query = select(verdicts, studies.c.name, studies.c.created_at).join(studies).where(verdicts.c.id.in_(last))
         with self._transaction() as connection:
-            rows = connection.execute(select(verdicts).where(verdicts.c.id.in_(last))).mappings()
-            return {row["study_id"]: _verdict(row) for row in rows}
+            rows = connection.execute(query).mappings()
+            return {StudyKey(row["study_id"], row["name"], row["created_at"]): _verdict(row) for row in rows}
 
     def turn(self, study: StudyRecord) -> Turn:
         """Whose turn it is."""
         with self._transaction() as connection:
+            self._revision(connection, study)
             return _turn(connection, study)
 
     def change_turn(self, study: StudyRecord, rule: TurnRule) -> Turn:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from hentropy.core.beliefs import Belief
+from hentropy.core.beliefs.linalg import numerical_errors
 from hentropy.core.beliefs.success import Success
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
@@ -12,7 +13,7 @@ from hentropy.core.gain import gain
 from hentropy.core.solvers import Cost, Proposal, Solver, observing, propose
 from hentropy.core.solvers.base import per_cost
 from hentropy.core.spaces import DesignSpace, Params
-from hentropy.errors import StudyError
+from hentropy.errors import NumericalError, StudyError
 from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Calibrated, Fitting
 from hentropy.studies.records import State, Trial, in_state
@@ -79,7 +80,7 @@ class Asker:
         made = [Trial(len(trials) + i, params, origin="first", measures=shown) for i, params in enumerate(designs)]
         # a plate that has begun is not filled up with designs of another
         if count > len(made) and (not made or (known and not self.log.space.same_in_batch)):
-            made += self._proposed(count - len(made), made, assay)
+            made += self._chosen(count - len(made), made, assay, shown)
         if self.log.space.same_in_batch and len(made) < count:
             few = f"fewer than {count}: no more designs left have one {' and '.join(self.log.space.same_in_batch)}"
             made = [replace(trial, note="; ".join(filter(None, (trial.note, few)))) for trial in made]
@@ -151,6 +152,21 @@ class Asker:
                 found.setdefault(values, position)
         return [self.log.space.decode(sample[position]) for position in found.values()]
 
+    def _chosen(self, count: int, before: Sequence[Trial], assay: str | None, measures: tuple[str, ...]) -> list[Trial]:
+        """What the model chooses; designs that fill the space where it cannot be computed: a run goes on."""
+        try:
+            with numerical_errors("the choice of the next experiment"):
+                return self._proposed(count, before, assay)
+        except NumericalError as error:
+            designs = self._filling(len(before) + count)[len(before) :]
+            if not designs:
+                raise
+            note = f"chosen to fill the space, because {error}"
+        first = len(self.log.entries) + len(before)
+        return [
+            Trial(first + i, params, origin="first", note=note, measures=measures) for i, params in enumerate(designs)
+        ]
+
     def _proposed(self, count: int, before: Sequence[Trial], assay: str | None) -> list[Trial]:
         proposal = self.propose(count, before, assay)
         share = len(proposal.params)
@@ -166,7 +182,7 @@ class Asker:
                 gain=proposal.gain / share,
                 gain_error=proposal.std_error / share,
                 entropy=proposal.entropy,
-                note=proposal.note,
+                note=" ".join(filter(None, (proposal.note, self.calibrated().note))),
                 measures=proposal.measures,
             )
             for i, params in enumerate(proposal.params)

@@ -41,7 +41,8 @@ class Failures:
             self._errors[trial.number] = error
         row: list[Trial] = []
         for begun in self._begun.values():
-            row = [*row, begun] if begun is not None and begun.state is State.FAILED else []
+            # withdrawn are those that have lost one worker after the other
+            row = [*row, begun] if begun is not None and begun.state in (State.FAILED, State.WITHDRAWN) else []
             if len(row) >= (IN_A_ROW if measured else AT_FIRST):
                 raise self._broken(row)
 

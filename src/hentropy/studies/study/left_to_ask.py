@@ -19,9 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hentropy.core.action_search import ContinuousSearch
-from hentropy.core.beliefs import Belief, Gaussian, Graded, Needs, Nodes, Transformed
+from hentropy.core.beliefs import Belief, Needs, Nodes
 from hentropy.core.beliefs.nodes import gauss_hermite
-from hentropy.core.beliefs.several import Several
 from hentropy.core.beliefs.success import Success
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision, Identify
@@ -213,8 +212,8 @@ def loss_scale(decision: Decision, belief: Belief, space: DesignSpace, action: A
     settled, belief = check_fit(decision, belief, space)
     if isinstance(settled, Identify):
         return 1.0
-    if not any(spreads) and isinstance(belief, Gaussian):  # all values are the same: what the model takes for scale
-        spreads = [float(belief.frame.scale)]
+    if not any(spreads) and belief.process is not None:  # all values are the same: what the model takes for scale
+        spreads = [float(belief.process.frame.scale)]
     points = torch.as_tensor(settled.points(action)).to(belief.X)
     mean = by_outcome(belief.means(points).mean[0], len(belief.outcomes))  # K, or K x o
     noise = torch.randn(DRAWS, *mean.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -252,7 +251,7 @@ def best_without_noise(
 
     Of a list, one of the given rows (m x d); of any other space, one that screening finds, or one of `also` (q x d).
     """
-    exact = _noiseless(belief)
+    exact = belief.exact()
     appraisal = Appraisal.prepare(
         decision, exact, space, seed=seed, limits=limits, decide_on=decide_on, success=success
     )
@@ -282,11 +281,6 @@ def repeatable(outcomes: Outcomes, trials: Sequence[Trial], row_of: Callable[[Tr
     return space.points[~RowIndex(space.points).equal_to_any(torch.stack(done))] if done else space.points
 
 
-def _noiseless(belief: Belief) -> Belief:
-    """The belief with exact observations to come."""
-    return belief.exact() if isinstance(belief, Gaussian | Several | Transformed) else belief
-
-
 def _least_known(rows: Tensor, belief: Belief) -> Tensor:
     if len(rows) <= MOST_ROWS:
         return rows
@@ -298,13 +292,12 @@ def _least_known(rows: Tensor, belief: Belief) -> Tensor:
 
 def _far_nodes(belief: Belief) -> Nodes:
     """One outcome of every component, far into its tails; of many components (drawn functions) one each."""
-    if isinstance(belief, Several | Graded):
-        return belief.nodes(OUTCOMES * min(belief.components, OUTCOMES), 1)
     H = belief.components
-    weights = torch.full((H,), 1.0 / H, dtype=torch.float64)
-    one = gauss_hermite(2)
-    if isinstance(belief, Gaussian | Transformed):
-        one, weights = gauss_hermite(OUTCOMES), belief.weights
+    if belief.process is None and not belief.point_masses:
+        return belief.nodes(OUTCOMES * min(H, OUTCOMES), 1)
+    one, weights = gauss_hermite(2), torch.full((H,), 1.0 / H, dtype=torch.float64)
+    if belief.process is not None:
+        one, weights = gauss_hermite(OUTCOMES), belief.process.weights
     middle = weights.cumsum(0) - 0.5 * weights
     return Nodes(
         one.z.repeat(H, 1),

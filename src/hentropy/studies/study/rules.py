@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hentropy.core.beliefs import Belief, Gaussian, Transformed
-from hentropy.core.beliefs.transformed import normal_belief
+from hentropy.core.beliefs import Belief
 from hentropy.core.decisions import Decision
 from hentropy.core.decisions.headlines import Quantity, probable, roughly, two_digits
 from hentropy.core.spaces import DesignSpace
@@ -319,13 +318,13 @@ def doubt_sentence(doubts: Sequence[Doubt], outcomes: Outcomes) -> str:
 
 def noise_sentence(belief: Belief, about: Quantity) -> str:
     """That the data do not tell whether an outcome is noisy, and what would; nothing where they do."""
-    found = normal_belief(belief).uncertain_noise if isinstance(belief, Gaussian | Transformed) else None
+    found = belief.uncertain_noise
     if found is None:
         return ""
     size, chance = found
     noise = f"a factor of {two_digits(math.exp(min(size, 700.0)))}" if about.log else about.with_unit(two_digits(size))
     # behind a transform, the noise of an outcome depends on its value
-    by = "" if isinstance(belief, Transformed) else f"by about {noise}, "
+    by = f"by about {noise}, " if belief.normal else ""
     return (
         f"The data do not tell whether {about.name} is noisy ({by}{probable(chance)} probable) or varies over short"
         " distances: running a good design again would tell, or state the noise."

@@ -1,20 +1,25 @@
 """A Python function that a study calls: ask, evaluate and tell, with a progress bar."""
 
+import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from hentropy.core.clock import Clock
 from hentropy.core.given import is_count
 from hentropy.core.spaces import DesignSpace
-from hentropy.errors import InputError
+from hentropy.errors import Gone, InputError, StorageError, StudyError
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Trial, Values
 from hentropy.studies.stopping import Budget
 from hentropy.studies.study.failures import Failures, has_measured, signals_heard
 from hentropy.studies.study.rules import budget_notes
+
+PATIENCE, POLL = 600.0, 1.0
+"""Seconds for which a result is held while the store does not answer, and after which it is tried again."""
 
 
 class Runnable(Protocol):
@@ -45,6 +50,9 @@ class Runnable(Protocol):
 
     def tell(self, trial: Trial, value: Values | None = None, *, failed: str | None = None) -> Trial:
         """Record a result."""
+
+    def attach(self, params: Mapping[str, Any], value: Values, *, note: str = "") -> Trial:
+        """Add a measurement of its own."""
 
     def withdraw(self, trial: Trial, note: str = "") -> Trial:
         """Withdraw a trial that will not be run."""
@@ -133,16 +141,37 @@ def describe(trial: Trial, study: Runnable) -> str:
 
 def _evaluate(study: Runnable, trial: Trial, f: Callable[..., Values], failures: Failures) -> None:
     raised: BaseException | None = None
+    value: Values | None = None
     with signals_heard() as heard:
         try:
             value = f(**trial.params)
             if value is None:
                 raise InputError("the experiment returned None; it must return a number or (value, standard error)")
-            ended = study.tell(trial, value)
+            study.outcomes.given(value)
         except BaseException as error:  # whatever an experiment raises is its result, not the end of the study
             if heard and not isinstance(error, Exception):
                 raise
             raised = error
-    if raised is not None:
-        ended = study.tell(trial, failed="".join(traceback.format_exception_only(raised)).strip())
+    why = None if raised is None else "".join(traceback.format_exception_only(raised)).strip()
+    ended = _record(study, trial, value, why)
     failures.ended(ended, has_measured(study.records), raised)
+
+
+def _record(study: Runnable, trial: Trial, value: Values | None, failed: str | None) -> Trial:
+    """The trial with its result. A store that does not answer is waited for; no trouble with it is the experiment's."""
+    away = Clock(PATIENCE)
+    while True:
+        try:
+            return study.tell(trial, value) if failed is None else study.tell(trial, failed=failed)
+        except StudyError:
+            if failed is not None or value is None:
+                raise
+            # somebody told another result meanwhile
+            return study.attach(trial.params, value, note=f"second measurement of trial {trial.number}")
+        except StorageError as error:
+            if isinstance(error, Gone) or away.expired:
+                lost = (
+                    f"{error}; the outcome of trial {trial.number} is not recorded, tell it by hand: {failed or value}"
+                )
+                raise type(error)(lost) from error
+            time.sleep(POLL)

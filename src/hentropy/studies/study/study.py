@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hentropy.core.beliefs import Belief, Needs
+from hentropy.core.beliefs.base import QUANTILES
+from hentropy.core.beliefs.linalg import numerical_errors
 from hentropy.core.beliefs.success import Success
 from hentropy.core.clock import Limits
 from hentropy.core.decisions import Decision
@@ -28,7 +30,7 @@ from hentropy.core.models.own import Model, name_of
 from hentropy.core.solvers import Assay, Auto, Proposal, Solver
 from hentropy.core.spaces import DesignSpace, Params
 from hentropy.core.spaces.constraints import Condition
-from hentropy.errors import HentropyError, InputError, NoStore, Outdated, StudyError
+from hentropy.errors import HentropyError, InputError, NoStore, NumericalError, Outdated, StudyError
 from hentropy.lazy import Tensor, torch
 from hentropy.studies.outcomes import Calibrated, Computed, Doubt, Fitting, Outcomes
 from hentropy.studies.records import (
@@ -78,7 +80,7 @@ from hentropy.studies.study.rules import (
 )
 from hentropy.studies.study.running import check_run, run_function
 from hentropy.studies.study.stored import StoredStudy, no_study
-from hentropy.studies.study.tables import study_html, trials_table
+from hentropy.studies.study.tables import design_rows, predictions_table, study_html, trials_table
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.studies.study.words import LocatedDescription, check_failures, check_options, described
 
@@ -355,7 +357,8 @@ class Study:
         self.log.sync()
         known = (self.log.trials, count)
         if self._proposed is None or self._proposed[0] != known:
-            self._proposed = (known, self.asker.propose(count))
+            with numerical_errors("the search for the next experiment"):
+                self._proposed = (known, self.asker.propose(count))
         return self._proposed[1]
 
     def tell(
@@ -468,9 +471,22 @@ class Study:
             raise StudyError(nothing_to_decide(why))
         if self._fitted is None or self._fitted[0] != told:
             earlier = None if self._fitted is None else self._fitted[1]
-            fitted = self.fitting.belief(told, self.log.row, earlier)
-            self._fitted = (told, fitted, self.fitting.calibrated(fitted, told))
+            self._fitted = (told, *self._fit(told, earlier))
         return self._fitted[2]
+
+    def _fit(self, told: tuple[Trial, ...], earlier: Belief | None) -> tuple[Belief, Calibrated]:
+        """The belief as it is fitted, and with the record of predictions; a simpler one where that fails."""
+        try:
+            with numerical_errors("the fit of the model"):
+                fitted = self.fitting.belief(told, self.log.row, earlier)
+                return fitted, self.fitting.calibrated(fitted, told)
+        except NumericalError as error:
+            if self.fitting.model is not None or self.fitting.hyperparameters == "map":
+                raise
+            note = f'The model is a simpler one (hyperparameters="map"), because {error}.'
+        with numerical_errors("the fit of the model, and of a simpler one,"):
+            fitted = replace(self.fitting, hyperparameters="map").belief(told, self.log.row)
+        return fitted, Calibrated(fitted, note=note)
 
     @property
     def success(self) -> Success | None:
@@ -486,7 +502,8 @@ class Study:
             return None
         if self._learned is None or self._learned[0] != ended:
             X = torch.stack([self.log.row(trial) for trial in ended]).to(device=self.fitting.device)
-            found = fit_success(X, succeeded, space=self.space, at_least=self._at_least, seed=self.seed)
+            with numerical_errors("the fit of the probability of success"):
+                found = fit_success(X, succeeded, space=self.space, at_least=self._at_least, seed=self.seed)
             self._learned = (ended, found)
         return self._learned[1]
 
@@ -506,7 +523,8 @@ class Study:
         has ended.
         """
         self.log.sync()
-        verdict = self._decided()
+        with numerical_errors("the search for the best action"):
+            verdict = self._decided()
         return self.with_worth(verdict) if worth or (worth is None and self.log.stopped()) else verdict
 
     def with_worth(self, verdict: Verdict) -> Verdict:
@@ -570,7 +588,7 @@ class Study:
         )
         given = self.recommended(found)
         comparer = self._comparer(found.decision, belief)
-        caveats = doubt_sentence(self._doubts, self.outcomes), self._unsure_of_noise(belief)
+        caveats = self._calibrated.note, doubt_sentence(self._doubts, self.outcomes), self._unsure_of_noise(belief)
         if given is None:
             action, quantities = found.action, self.outcomes.quantities
             rows, comparison = self._bounded_rows(action, found.decision, belief, quantities), None
@@ -647,6 +665,27 @@ class Study:
             return self._bounded_rows(action.to(belief.X), decision, belief, quantities)[0]
 
         return Comparer(decision, belief, self.decided, self.outcomes, row_of)
+
+    def predict(
+        self,
+        designs: "Mapping[str, Any] | Sequence[Mapping[str, Any]] | pandas.DataFrame",
+        quantiles: Sequence[float] = QUANTILES,
+        noise: bool = False,
+    ) -> "pandas.DataFrame":
+        """What is known of the outcomes that are decided on, at designs: a row for each, its parameters first.
+
+        The columns of an outcome, in its unit and within its bounds, are "yield_mean", "yield_sd", and one for each of
+        the `quantiles`, "yield_q5", "yield_q50", ...; of words they are of their probability. With `noise`, they are of
+        what an experiment would measure. Once experiments have failed, "chance of success" is that of the design.
+        """
+        self.log.sync()
+        rows = design_rows(designs, self.space.names)
+        belief = self._of_decided
+        x = self.space.encode_many(rows).to(belief.X)
+        known = self.outcomes.bounded_columns(belief.predict(x, quantiles, noise))
+        if self._success is not None:
+            known[CHANCE] = self._success.chance(x).tolist()
+        return predictions_table([self.space.decode(row) for row in x], known)
 
     @property
     def doubts(self) -> tuple[Doubt, ...]:

@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from hentropy.errors import MissingExtra
+from hentropy.core.spaces.tables import DataFrameLike
+from hentropy.errors import InputError, MissingExtra
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import State, StoredVerdict, Trial, judged
 from hentropy.studies.records.numbers import short
@@ -100,6 +101,34 @@ def measured_cells(trial: Trial, outcomes: Mapping[str, Sequence[str]]) -> list[
     return cells
 
 
+def _pandas() -> Any:
+    try:
+        import pandas  # noqa: PLC0415 (optional)
+    except ImportError:
+        raise MissingExtra("pandas", "pandas") from None
+    return pandas
+
+
+def design_rows(designs: Any, names: Collection[str]) -> list[Mapping[str, Any]]:
+    """Designs as they are given: one, several, or the rows of a DataFrame that has columns of these names."""
+    if isinstance(designs, Mapping):
+        return [designs]
+    if isinstance(designs, DataFrameLike):
+        table = [dict(zip(map(str, designs.columns), row, strict=True)) for row in designs.to_numpy().tolist()]
+        return [{name: value for name, value in row.items() if name in names} for row in table]
+    rows = list(designs)
+    if not rows:
+        raise InputError('there are no designs to predict; give some, such as {"x": 0.5}')
+    return rows
+
+
+def predictions_table(designs: Sequence[Mapping[str, Any]], known: Mapping[str, Sequence[float]]) -> "pandas.DataFrame":
+    """One row per design: its parameters, and columns of what is known of it."""
+    titles = titles_of(designs[0], known)
+    columns = {titles[name]: [design[name] for design in designs] for name in designs[0]}
+    return _pandas().DataFrame({**columns, **known})
+
+
 PREDICTED = ("{}_predicted", "{}_predicted_sd", "{}_quantile")
 """The columns of what was predicted of an outcome: centre, spread, and the probability of less than came."""
 
@@ -134,10 +163,7 @@ def trials_table(
     what it predicted of them is in "value_predicted", "value_predicted_sd" and "value_quantile", the probability of a
     smaller result. A parameter that has the name of another column, such as "value", gets the column "param_value".
     """
-    try:
-        import pandas  # noqa: PLC0415 (optional)
-    except ImportError:
-        raise MissingExtra("pandas", "pandas") from None
+    pandas = _pandas()
     apart = ["number", "params", "state", "measurements", "predictions"]
     apart += [] if any(t.measures for t in trials) else ["measures"]
     own = [field.name for field in fields(Trial) if field.name not in apart]

@@ -8,8 +8,11 @@ import getpass
 import socket
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
+from functools import cache
 from itertools import repeat
 from typing import Any
 
@@ -74,7 +77,6 @@ class TrialLog:
         self.space = space
         self.first = first
         self.outcomes = Outcomes.of(None, space) if outcomes is None else outcomes
-        self.by = author()
         self.entries: Mapping[int, Entry] = {}
         self.revision = 0
         self._stop = tuple(stop)
@@ -156,12 +158,12 @@ class TrialLog:
         def new(now: float) -> list[Entry]:
             return [entry(trial, now) for trial in trials]
 
-        self.take(self.store.add(self.record, new, self.by, turn, self.revision))
+        self.take(self.store.add(self.record, new, author(), turn, self.revision))
         return [self.entries[trial.number] for trial in trials]
 
     def change(self, number: int, rule: Change) -> Entry:
         """Apply a rule to one entry, as it stands in the store."""
-        self.take(self.store.change(self.record, number, rule, self.by, self.revision))
+        self.take(self.store.change(self.record, number, rule, author(), self.revision))
         return self.entries[number]
 
     def tell(
@@ -236,7 +238,7 @@ class TrialLog:
         try:
             if self.entries:
                 raise Outdated("it has trials")
-            self.take(self.store.add(self.record, lambda _: entries, self.by, since=self.revision))
+            self.take(self.store.add(self.record, lambda _: entries, author(), since=self.revision))
         except Outdated:
             raise StudyError(f"{self.record.name!r} has trials already; import into a study that has none") from None
 
@@ -324,10 +326,28 @@ def _identity(params: Params, measured: Mapping[str, Measurement]) -> Any:
     return tuple(params.items()), tuple((name, one.value) for name, one in measured.items())
 
 
+_person: ContextVar[str | None] = ContextVar("person", default=None)
+
+
+@contextmanager
+def written_by(name: str | None) -> Iterator[None]:
+    """Within, changes are those of this person; of the account that runs the program if there is no name."""
+    token = _person.set(name)
+    try:
+        yield
+    finally:
+        _person.reset(token)
+
+
 def author() -> str:
-    """Who writes into a store: user and machine."""
+    """Who writes into a store: the person that is known, else user and machine."""
+    return (_person.get() or _account())[:200]
+
+
+@cache
+def _account() -> str:
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a user without a name, as in some containers
         user = "somebody"
-    return f"{user}@{socket.gethostname()}"[:200]
+    return f"{user}@{socket.gethostname()}"

@@ -1,15 +1,13 @@
 """What every decision must do."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from hentropy.core.action_search import expected_loss, prepare_search
-from hentropy.core.beliefs import Belief, Correlated, Gaussian, Graded, Known, Needs, Several, Transformed, value_draws
-from hentropy.core.beliefs.several import Part
+from hentropy.core.beliefs import Belief, Needs, value_draws
 from hentropy.core.decisions import Decision, Solved, by_outcome, checked_loss
 from hentropy.core.entropy import Entropy, check_fit, entropy, entropy_of
 from hentropy.core.gain import Effort, Gain, gain
@@ -65,11 +63,12 @@ def check_decision(
         _check_conditioned(settled, belief, space, now, x[:1], float(found.value.max()), seed)
     if q > 1:
         _check_together(decision, belief, space, space.sample(q, seed + 13).to(belief.X), effort, seed)
-    if moved is not None and isinstance(belief, Gaussian | Several | Transformed):
-        same = gain(moved(3.0), _transformed(belief, 3.0, 1.0), x, space, effort=effort, seed=seed)
+    shifted, twice = belief.rescaled(3.0, 1.0), belief.rescaled(0.0, 2.0)
+    if moved is not None and shifted is not None:
+        same = gain(moved(3.0), shifted, x, space, effort=effort, seed=seed)
         _check_same_gain("f + 3", same, found, 1.0, decision.needs)
-    if scales and isinstance(belief, Gaussian | Several | Transformed):
-        doubled = gain(decision, _transformed(belief, 0.0, 2.0), x, space, effort=effort, seed=seed)
+    if scales and twice is not None:
+        doubled = gain(decision, twice, x, space, effort=effort, seed=seed)
         _check_same_gain("2 f", doubled, found, 2.0, decision.needs)
 
 
@@ -250,29 +249,6 @@ def _check_together(
         float(both.value - first.value + slack) >= 0.0,
         f"{len(x)} designs gain {float(both.value):.6g}, all but the last of them {float(first.value):.6g}",
     )
-
-
-def _transformed(
-    belief: Gaussian | Several | Transformed, shift: float, scale: float
-) -> Gaussian | Several | Transformed:
-    """The belief about scale x f + shift, whatever the outcome."""
-    if isinstance(belief, Transformed):
-        units = (torch.tensor(number).to(belief.X) for number in (shift, scale))
-        latent = _transformed(belief.latent, shift, scale)
-        assert isinstance(latent, Gaussian)
-        return replace(belief, latent=latent, bend=belief.bend.within(*units))
-    if isinstance(belief, Several):
-        return replace(belief, parts=tuple(_transformed_part(part, shift, scale) for part in belief.parts))
-    return _transformed_part(belief, shift, scale)  # type: ignore[return-value]
-
-
-def _transformed_part(part: Part, shift: float, scale: float) -> Part:
-    if isinstance(part, Correlated):
-        return replace(part, shift=scale * part.shift + shift, scale=scale * part.scale)
-    if isinstance(part, Known | Graded):  # neither has units of its own
-        return part
-    frame = part.frame
-    return replace(part, frame=replace(frame, shift=scale * frame.shift + shift, scale=scale * frame.scale))
 
 
 def _check_same_gain(what: str, found: Gain, before: Gain, factor: float, needs: Needs) -> None:

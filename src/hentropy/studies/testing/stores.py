@@ -241,9 +241,21 @@ def _deletion(store: Store, other: Store, study: StudyRecord) -> None:
     _raises(StorageError, lambda: store.news(study), "news of a deleted study")
     _raises(StorageError, lambda: store.change(study, 1, lambda old, now: old, "a"), "a change in a deleted study")
     require(len(store.news(keep).entries) == 1, "another study lost its trials")
-    anew = store.create(study.name, {}, {})
-    for who in (store, other):
-        _raises(StorageError, lambda who=who: who.news(study), "news of a deleted study that was made again")  # type: ignore[misc]
+    gone = store.create(study.name, {}, {})
+    store.delete(gone)
+    anew = store.create(study.name, {}, {})  # in some databases with the id of the one before
+    verdict = Verdict([{"x": 0.5}], -1.0, 0.5, "maximize", 1, raw=None)
+    for who, last in ((store, study), (other, gone)):
+        uses: dict[str, Callable[[StudyRecord], object]] = {
+            "news": who.news,
+            "a verdict": partial(who.keep, verdict=verdict),
+            "the verdicts": who.verdicts,
+            "the observations": who.observations,
+            "the turn": who.turn,
+            "another definition": partial(who.redefine, rule=dict),
+        }
+        for what, use in uses.items():
+            _raises(StorageError, lambda: use(last), f"{what} of a deleted study that was made again")  # noqa: B023
     require(store.news(anew).entries == () and store.verdicts(anew) == (), "a new study inherits from a deleted one")
     for leftover in (keep, anew):
         store.delete(leftover)

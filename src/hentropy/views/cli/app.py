@@ -39,6 +39,7 @@ COMMANDS = {
     "upgrade": ListedCommand(f"{CLI}.backup", "upgrade"),
     "worker": ListedCommand(f"{CLI}.run", "worker"),
     "serve": ListedCommand(f"{CLI}.serve", "serve"),
+    "people": ListedCommand(f"{CLI}.people", "people"),
     "mcp": ListedCommand("hentropy.adapters.mcp_command", "mcp"),
     "delete": ListedCommand(f"{CLI}.studies", "delete"),
     "schema": ListedCommand(f"{CLI}.check", "schema"),

@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,27 +11,23 @@ from hentropy.core.given import MOST_WORKERS
 from hentropy.errors import InputError
 from hentropy.studies.definition import Description
 from hentropy.studies.execution.chosen import Kind, executor_of, objective_of, terms_of
-from hentropy.studies.execution.executor import Evaluation
-from hentropy.studies.execution.runner import RunListener
 from hentropy.studies.execution.runner import run as run_to_the_end
-from hentropy.studies.records import State, Trial
+from hentropy.studies.records import State
 from hentropy.studies.study import Study
 from hentropy.views.cli.arguments import StoreUrl, StudyName, whole
-from hentropy.views.cli.opening import as_typed, located, opened, words_of
+from hentropy.views.cli.opening import as_typed, located, opened, shown, words_of
 from hentropy.views.cli.printing import say
 from hentropy.views.cli.run_progress import (
     Follower,
     check_not_manual,
     check_objective,
-    ended_line,
     going_on_later,
     note_versions,
     say_begin,
     say_spent,
-    say_trouble,
 )
 from hentropy.views.cli.trial_tables import print_verdict
-from hentropy.views.text.formats import json_text, one_line
+from hentropy.views.text.log_lines import event_line
 from hentropy.views.text.trials import verdict_json
 
 
@@ -122,7 +117,7 @@ def _say_end(study: Study, why: str, called: str, as_json: bool, description: De
             verdict = study.with_worth(verdict)
     if as_json:
         end = {"stopped": why, "trials": len(study.records), "verdict": verdict_json(verdict) if verdict else None}
-        typer.echo(json_text(end))
+        typer.echo(event_line("end", **end))
         return
     say(f"Finished: {why}.", "bold")
     if verdict:
@@ -135,9 +130,6 @@ def _say_end(study: Study, why: str, called: str, as_json: bool, description: De
         say(f"Still waiting for the values of {', '.join(waiting)}: hentropy show {called} lists them.")
 
 
-LONGEST = 160
-
-
 def worker(
     study: StudyName,
     store: StoreUrl = None,
@@ -145,6 +137,7 @@ def worker(
         Path | None,
         typer.Option(metavar="DIR", help="Where the study's function or program is. Default: this folder."),
     ] = None,
+    json_lines: Annotated[bool, typer.Option("--json-lines", help="Print one JSON object per event.")] = False,
 ) -> None:
     """Work on a study together with other workers, on this machine or on several.
 
@@ -161,14 +154,17 @@ def worker(
     check_objective(words)
     with opened(place, begin=True, trusted=True, folder=folder) as it:
         note_versions(it)
-        say_begin(it)
+        follower = Follower(it, 1, json_lines, verdicts=False)
+        if json_lines:
+            follower.say("begin", study=it.name, store=shown(it.store.place), trials=len(it.records))
+        else:
+            say_begin(it)
         with going_on_later(it):
-            executor = executor_of("local", objective_of(words), 1)
-            why = run_to_the_end(
-                it, executor, terms_of(words), RunListener(ended=partial(_ended, it), trouble=say_trouble)
-            )
-    say(f"Finished: {why}.", "bold")
-
-
-def _ended(study: Study, trial: Trial, outcome: Evaluation) -> None:
-    say(one_line(ended_line(trial, outcome, None, study), LONGEST))
+            # apart: an objective may keep the interpreter for longer than a lease, which this process renews
+            executor = executor_of("processes", objective_of(words), 1)
+            with follower.watch() as watch:
+                why = run_to_the_end(it, executor, terms_of(words), watch)
+    if json_lines:
+        follower.say("end", stopped=why)
+    else:
+        say(f"Finished: {why}.", "bold")

@@ -25,7 +25,8 @@ from hentropy.studies.study.words import LocatedDescription
 from hentropy.views.cli.objective_check import objective_mistakes
 from hentropy.views.cli.opening import shown
 from hentropy.views.cli.printing import console, note, printable, say
-from hentropy.views.text.formats import counted, design, json_text, number, one_line, results, units_of
+from hentropy.views.text.formats import counted, design, number, one_line, results, units_of
+from hentropy.views.text.log_lines import event_line
 from hentropy.views.text.sentences import to_come
 from hentropy.views.text.trials import in_short
 
@@ -80,12 +81,15 @@ LONGEST = 200
 
 
 class Follower:
-    """Prints what happens in a run: lines for a person, or JSON lines for a script."""
+    """Prints what happens in a run: lines for a person, or JSON lines for a script.
 
-    def __init__(self, study: Study, workers: int, as_json: bool, details: bool = False) -> None:
+    A worker among others prints no verdicts: each would have to compute them.
+    """
+
+    def __init__(self, study: Study, workers: int, as_json: bool, details: bool = False, verdicts: bool = True) -> None:
         self._study = study
         self._details = details
-        self._glances = Glances(study, rarely=workers > 1)
+        self._glances = Glances(study, rarely=workers > 1) if verdicts else None
         self._as_json = as_json
         self._running: dict[int, Trial] = {}
         self._begun: set[int] = set()
@@ -102,10 +106,19 @@ class Follower:
         live = self._console.is_terminal and not self._as_json
         self._status = Status(CHOOSING, console=self._console) if live else None
         with self._status or (redirect_stdout(sys.stderr) if self._as_json else nullcontext()):
-            yield RunListener(self._began, self._ended, say_trouble)
+            yield RunListener(self._began, self._ended, self._say_trouble if self._as_json else say_trouble)
+
+    def say(self, event: str, **fields: Any) -> None:
+        """A JSON line for something that happened just now."""
+        typer.echo(event_line(event, **fields), file=self._out)
+
+    def _say_trouble(self, error: HentropyError) -> None:
+        self.say("trouble", message=str(error))
 
     def _began(self, trial: Trial) -> None:
-        if trial.note and trial.number not in self._begun:  # a search cut short; later it says why a try failed
+        if (
+            trial.note and trial.number not in self._begun and not self._as_json
+        ):  # a search cut short; later it says why a try failed
             note(f"{trial.number}: {trial.note}")
         self._begun.add(trial.number)
         self._running[trial.number] = trial
@@ -113,9 +126,9 @@ class Follower:
 
     def _ended(self, trial: Trial, outcome: Evaluation) -> None:
         self._running.pop(trial.number, None)
-        verdict = self._glances.verdict() if trial.state is State.COMPLETE else None
+        verdict = self._glances.verdict() if self._glances and trial.state is State.COMPLETE else None
         if self._as_json:
-            typer.echo(json_text(_plain(trial, outcome, verdict)), file=self._out)
+            self.say("trial", **_plain(trial, outcome, verdict))
         else:
             line = ended_line(trial, outcome, verdict, self._study, self._details)
             line = one_line(line, _width(self._console))

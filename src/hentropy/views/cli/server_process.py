@@ -23,7 +23,8 @@ from hentropy.views.cli.printing import say
 from hentropy.views.cli.run_progress import Terminated, stopped_by_signals
 from hentropy.views.server.app import make_app
 from hentropy.views.server.services import Services
-from hentropy.views.server.settings import Settings
+from hentropy.views.server.settings import Settings, is_loopback
+from hentropy.views.text.log_lines import JsonLines, event_line
 
 GRACE = 5
 """Seconds that requests have to end when the server ends."""
@@ -37,30 +38,61 @@ BACKLOG = 1_024
 EVERYWHERE = ("0.0.0.0", "::")
 
 
-def run_server(settings: Settings, show_token: bool, verbose: bool) -> None:
-    """Serve a store until a signal ends it: SIGTERM is how a service ends well, Ctrl-C is an interruption."""
+def run_server(settings: Settings, show_token: bool, verbose: bool, json_lines: bool = False) -> None:
+    """Serve a store until a signal ends it: SIGTERM is how a service ends well, Ctrl-C is an interruption.
+
+    The log goes to standard error: a line for each request if it is `verbose` or of `json_lines`.
+    """
     with closing(listening(settings.host, settings.port)) as listener:
         new = not is_there(settings.store)
         with closing(open_store(settings.store, read_only=settings.read_only)) as store:
             if store.read_only and not settings.read_only:
                 raise ReadOnly(f"{store.read_only}; `hentropy serve --read-only` shows it as it is")
         settings = replace(settings, port=int(listener.getsockname()[1]))
-        logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level="INFO" if verbose else "WARNING")
-        server = Server(settings, verbose)
-        say(f"Serving {shown(settings.store)} at {address(settings)}", "bold")
-        if new:
-            say("The store has no studies yet; the page has a form for a new one.")
-        if show_token:
-            say(f"Token (shown only once): {settings.token}")
-        elif settings.token is not None:
-            say("People log in with the token that you gave; programs send it as a bearer token.")
-        say("Press Ctrl-C to stop.")
+        _log(verbose, json_lines)
+        server = Server(settings)
+        if json_lines:
+            typer.echo(event_line("serving", store=shown(settings.store), **_links(settings, show_token)))
+        else:
+            _announce(settings, new, show_token)
         try:
             with stopped_by_signals():
                 server.run(sockets=[listener])
         except KeyboardInterrupt as interruption:
-            say("stopped")
+            typer.echo(event_line("stopped")) if json_lines else say("stopped")
             raise typer.Exit(_code(isinstance(interruption, Terminated))) from None
+
+
+def _log(verbose: bool, json_lines: bool) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines() if json_lines else logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(handlers=[handler], level="INFO" if verbose or json_lines else "WARNING")
+
+
+def _links(settings: Settings, show_token: bool) -> dict[str, str]:
+    """Where the server is, and the link that opens it."""
+    url = address(settings)
+    return {"url": url, **({"link": f"{url}?token={settings.token}"} if show_token else {})}
+
+
+def _announce(settings: Settings, new: bool, show_token: bool) -> None:
+    links = _links(settings, show_token)
+    say(f"Serving {shown(settings.store)} at {links['url']}", "bold")
+    if new:
+        say("The store has no studies yet; the page has a form for a new one.")
+    if show_token:
+        say(f"Open {links['link']}")
+        say("This link holds the token of this start of the server, which programs send too.")
+    elif settings.token is not None:
+        say("People log in with the token that you gave; programs send it as a bearer token.")
+    if settings.people is not None:
+        say(f"The people of {settings.people} log in with their own tokens.")
+    if settings.person_header is not None and any(is_loopback(proxy) for proxy in settings.proxies):
+        say(
+            f"Note: every account on this machine can send {settings.person_header} from the proxy's address, and be"
+            " anybody. Run the proxy, or this server, where nobody else has an account."
+        )
+    say("Press Ctrl-C to stop.")
 
 
 def _code(terminated: bool) -> int:
@@ -101,7 +133,7 @@ def address(settings: Settings) -> str:
     return urlsplit(f"{'https' if settings.secure else 'http'}://{name}:{settings.port}/").geturl()
 
 
-def configured(app: ASGIApp, settings: Settings, verbose: bool = False) -> uvicorn.Config:
+def configured(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     """How an app is served."""
     return uvicorn.Config(
         app,
@@ -111,11 +143,9 @@ def configured(app: ASGIApp, settings: Settings, verbose: bool = False) -> uvico
         ws="none",
         lifespan="on",
         log_config=None,
-        access_log=verbose,
+        access_log=False,  # the app logs requests itself, without their queries
         server_header=False,
-        # from anybody else, the word of who they are is not taken
-        proxy_headers=bool(settings.proxies),
-        forwarded_allow_ips=list(settings.proxies),
+        proxy_headers=False,  # the app sees to these itself, for it needs the address of the proxy too
         limit_concurrency=settings.limits.connections + 1,  # from so many on, requests are refused
         timeout_graceful_shutdown=GRACE,
     )
@@ -124,9 +154,9 @@ def configured(app: ASGIApp, settings: Settings, verbose: bool = False) -> uvico
 class Server(uvicorn.Server):
     """Serves one store; when it ends, open pages are let go first, for they would never leave by themselves."""
 
-    def __init__(self, settings: Settings, verbose: bool) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._app = make_app(settings)
-        super().__init__(configured(self._app, settings, verbose))
+        super().__init__(configured(self._app, settings))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let the open pages go, then end."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from http.client import HTTPException
 from typing import IO, Any, Literal
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from hentropy.errors import Advice, DocPage, HentropyError, InputError, StorageError, StudyError
@@ -38,14 +38,20 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 class Connection:
-    """Questions to the server at `url`; one that is busy or away is asked again for `patience` seconds."""
+    """Questions to the server at `url`; one that is busy or away is asked again for `patience` seconds.
+
+    The address may be the link that the server prints, which holds the token.
+    """
 
     def __init__(self, url: str, token: str | None, patience: float) -> None:
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
-            raise InputError(f"the address of a server looks like http://127.0.0.1:8470, not {url!r}")
-        self.url = url.rstrip("/")
-        self._token = token
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        linked = query.pop("token", None)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or query or parts.fragment:
+            shown = url.partition("?")[0]
+            raise InputError(f"the address of a server looks like http://127.0.0.1:8470, not {shown!r}")
+        self.url = parts._replace(query="").geturl().rstrip("/")
+        self._token = linked if token is None else token
         self._patience = patience
         self._opener = build_opener(_NoRedirects)
 

@@ -1,6 +1,6 @@
 """`RemoteStudy`: ask, tell and decide in a study on a server, as one does in a `Study` of one's own.
 
-    study = RemoteStudy("http://127.0.0.1:8470", "lab")
+    study = RemoteStudy("http://127.0.0.1:8470/?token=...", "lab")
     trial = study.ask()
     study.tell(trial, measure(**trial.params))
     print(study.decide())
@@ -37,7 +37,8 @@ PAGE = 5_000
 class RemoteStudy:
     """The study called `name` on the server at `url`; the name is looked up once, on construction.
 
-    `token` is the server's, if it requires one. Requests to a busy or unreachable server are repeated for
+    `url` may be the link that the server prints, which holds the token; else `token` is that of the server or your own.
+    Requests to a busy or unreachable server are repeated for
     `patience` seconds. No request takes effect twice: asking and attaching carry an idempotency key, which the server
     remembers for as long as it runs. Errors are those of `Study`, with the server's messages.
     """

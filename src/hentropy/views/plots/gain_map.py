@@ -102,8 +102,8 @@ def gain_map(
     way, exact = quick(appraisal), appraisal.applicable(1) is not None
     value = _at(way, reference)
     views = _finest(scene, reference, numbers / numbers_of(appraisal))
-    relative = not (exact or known.target is None or alike(value, known.target, scene.found.value))
-    if relative:
+    relative = known.target is not None and not exact and not alike(value, known.target, scene.found.value)
+    if relative and known.target is not None:
         coarse, careful = _views(scene, reference, COARSE), audited(appraisal)
         if _designs(coarse) * audited_numbers(appraisal) < 1.5 * numbers:
             better = _at(careful, reference)

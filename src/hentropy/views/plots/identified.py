@@ -200,7 +200,7 @@ def _map(info: PlacesInfo, pair: PlaceMap) -> Panel:
         centres.append(edges[:-1] + 0.5 if few else info.centres[index])
         places.append(option_places(values, kept.tolist()) if axis.names else values)
     (x, y), (columns, rows) = axes, bins
-    heat = Heat(*centres, pair.z[np.ix_(rows, columns)], "probability", low=0.0)
+    heat = Heat(centres[0], centres[1], pair.z[np.ix_(rows, columns)], "probability", low=0.0)
     at = side_by_side(x, tuple(places))
     free = _apart(_along(x, at[0]), _along(y, at[1]))
     chances = info.probabilities[info.likeliest]

@@ -206,7 +206,8 @@ def _level_line(ground: Terrain, z: np.ndarray, level: float, label: str, dashed
     low, high = finite_range([z], widened=False)
     if not ground.is_plane or ground.is_matrix or not low < level < high:
         return ()
-    return (Contour(*ground.grids, z, level, Role.LIMIT, label, dashed),)
+    x, y = ground.grids
+    return (Contour(x, y, z, level, Role.LIMIT, label, dashed),)
 
 
 def _value_axis(info: KnownInfo) -> Axis:

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from hentropy.core.beliefs import Belief, Needs
+from hentropy.core.beliefs.normal import distribution
 from hentropy.core.decisions import LevelSets
 from hentropy.core.decisions.base import in_belief
-from hentropy.core.decisions.normal import distribution
 from hentropy.errors import InputError
 from hentropy.studies.records.numbers import short, span
 from hentropy.views.plots.fields import in_words, seen

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hentropy.core.beliefs import Gaussian, Graded, Transformed
+from hentropy.core.beliefs import Gaussian
 from hentropy.studies.records import Measurement, State, Trial
 from hentropy.studies.records.numbers import short, span
 from hentropy.views.plots.fields import can_run, design_id, seen, varying
@@ -251,14 +251,14 @@ def near(scene: Scene, view: Slice, designs: np.ndarray) -> np.ndarray:
         return np.ones(len(rows), dtype=bool)
     onto = view.onto(rows).to(rows)
     runs = can_run(scene.space, onto).numpy()
-    belief = belief.latent if isinstance(belief, Graded | Transformed) else belief
-    if not isinstance(belief, Gaussian):
+    process: Gaussian | None = belief.process if belief.ordinal is None else belief.ordinal.latent
+    if process is None:
         return runs
     # each design with its place on the slice, as n pairs of points
-    pairs: Tensor = belief.frame.transform(torch.stack([rows, onto], 1).to(belief.X))
-    covariance, variance = belief.kernel(pairs[:, :1], pairs[:, 1:])[..., 0, 0], belief.kernel.diagonal(pairs)
+    pairs: Tensor = process.frame.transform(torch.stack([rows, onto], 1).to(belief.X))
+    covariance, variance = process.kernel(pairs[:, :1], pairs[:, 1:])[..., 0, 0], process.kernel.diagonal(pairs)
     correlation = covariance / variance.prod(-1).sqrt()
-    return runs & ((belief.weights[:, None] * correlation).sum(0) >= NEAR).cpu().numpy()
+    return runs & ((process.weights[:, None] * correlation).sum(0) >= NEAR).cpu().numpy()
 
 
 def trial_dots(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from hentropy.core.action_search.descent import descend
 from hentropy.core.action_search.exchange import exchange, gather_points, replacement_losses
 from hentropy.core.action_search.listed import ENUMERABLE, all_tuples
 from hentropy.core.action_search.observed import rows_given
-from hentropy.core.beliefs import Belief, Gaussian, Moments, Transformed
+from hentropy.core.beliefs import Belief, Moments
 from hentropy.core.clock import Clock
 from hentropy.core.decisions import Decision, Listed, Points, checked_loss
 from hentropy.core.decisions.actions import PointsDomain
@@ -135,12 +136,13 @@ def drawn_functions(belief: Belief, count: int, seed: int) -> list[tuple[Functio
 
     The functions of one component share a basis, and need no other.
     """
-    if not isinstance(belief, Gaussian | Transformed) or belief.components == 1:
+    if belief.process is None or belief.components == 1:
         return [(belief.paths(count, seed), count)]
     generator = torch.Generator().manual_seed(seed)
-    drawn = torch.multinomial(belief.weights.cpu(), count, replacement=True, generator=generator)
+    mixture: Any = belief
+    drawn = torch.multinomial(mixture.weights.cpu(), count, replacement=True, generator=generator)
     shares = torch.bincount(drawn, minlength=belief.components).tolist()
-    return [(belief.component(h).paths(own, seed + h), own) for h, own in enumerate(shares) if own]
+    return [(mixture.component(h).paths(own, seed + h), own) for h, own in enumerate(shares) if own]
 
 
 def _refined(

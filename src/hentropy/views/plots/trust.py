@@ -7,13 +7,14 @@ n  results    b  groups of results with similar predictions    F  fields of a de
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from scipy.special import bdtr, gammaln
 
-from hentropy.core.beliefs import Belief, Gaussian, Graded, Transformed
-from hentropy.core.beliefs.kernels import Composed, Coregional, Stationary
+from hentropy.core.beliefs import Belief, Gaussian, Graded
+from hentropy.core.beliefs.kernels import of_designs, without_terms
 from hentropy.core.decisions.headlines import probable
 from hentropy.core.models.families import carried, doubted, leave_one_out
 from hentropy.core.models.success import chances_left_out
@@ -70,21 +71,16 @@ def length_scales(belief: Belief, space: DesignSpace) -> ReachInfo | None:
     where the belief is no Gaussian process whose kernel has length scales along the coordinates; infinite for a field
     that never varies.
     """
-    belief = belief.latent if isinstance(belief, Graded | Transformed) else belief
-    if not isinstance(belief, Gaussian):
+    process: Gaussian | None = belief.process if belief.ordinal is None else belief.ordinal.latent
+    kernel = None if process is None else of_designs(process.kernel)
+    found = None if kernel is None else without_terms(kernel)
+    if process is None or found is None:
         return None
-    correlated = isinstance(belief.kernel, Coregional)
-    kernel, weights = belief.kernel.kernel if isinstance(belief.kernel, Coregional) else belief.kernel, belief.weights
-    if isinstance(kernel, Composed):
-        alone = kernel.stationary_alone()
-        if not alone:
-            return None
-        kernel, weights = kernel.stationary.some(alone), weights[alone] / weights[alone].sum()
-    if not isinstance(kernel, Stationary):
-        return None
-    own = kernel.lengthscale
+    weights = process.weights[found[1]] / process.weights[found[1]].sum()
+    own = found[0].lengthscale
     # of correlated outcomes, which one it is follows the coordinates
-    ends = belief.frame.transform(space.bounds.to(belief.X))[:, : belief.inputs.shape[-1] - correlated]
+    correlated = kernel is not process.kernel
+    ends = process.frame.transform(space.bounds.to(belief.X))[:, : process.inputs.shape[-1] - correlated]
     if ends.shape[-1] != space.dim or own.shape[-1] not in (1, space.dim):
         return None
     own = own.expand(own.shape[0], space.dim)
@@ -96,7 +92,7 @@ def length_scales(belief: Belief, space: DesignSpace) -> ReachInfo | None:
         if isinstance(parameter, Choice) and block is not None:
             rows = space.bounds[:1].repeat(len(parameter.options), 1)
             rows[:, place] = parameter.encode(name, [list(parameter.options)])
-            scaled = belief.frame.transform(rows.to(belief.X))[:, place] / own[:, None, place]  # H x m x width
+            scaled = process.frame.transform(rows.to(belief.X))[:, place] / own[:, None, place]  # H x m x width
             # twice the variance of the options is the mean square of all differences, those to themselves included
             m = len(parameter.options)
             reach[:, index] = (2.0 * scaled.var(1, correction=0).sum(-1) * m / (m - 1)).sqrt().cpu()
@@ -128,8 +124,7 @@ class ReliabilityInfo:
 
 def reliability_info(scene: Scene) -> ReliabilityInfo:
     """Each result left out in turn, with the hyperparameters of all of them."""
-    belief = scene.belief
-    assert isinstance(belief, Graded)
+    belief: Graded = scene.belief.ordinal
     trials = shown_trials(scene)
     told = np.isfinite(trials.values)
     happened = trials.values[told]
@@ -240,15 +235,16 @@ class TrustInfo:
 
 def trust_info(scene: Scene) -> TrustInfo | ReliabilityInfo:
     """Each observation left out in turn, with the hyperparameters of all of them."""
-    if isinstance(scene.belief, Graded):
+    if scene.belief.ordinal is not None:
         return reliability_info(scene)
     return predictions_info(scene)
 
 
 def predictions_info(scene: Scene) -> TrustInfo:
     """Numbers that are predicted."""
-    belief, study = scene.belief, scene.study
-    if not isinstance(belief, Gaussian | Transformed):
+    belief: Any = scene.belief
+    study = scene.study
+    if belief.process is None:
         raise InputError(
             f"a {type(belief).__name__} belief cannot leave an observation out; a Gaussian process can: see he.fit"
         )
@@ -276,13 +272,13 @@ def predictions_info(scene: Scene) -> TrustInfo:
         families=carried(belief),
         doubted=doubted(belief).cpu().numpy(),
         doubts=doubt_sentence([one for one in study.doubts if one.outcome == scene.outcome], study.outcomes),
-        stretched=_stretched(belief, scene),
+        stretched=_stretched(belief.process, scene),
     )
 
 
-def _stretched(belief: Gaussian | Transformed, scene: Scene) -> dict[str, str]:
+def _stretched(belief: Gaussian, scene: Scene) -> dict[str, str]:
     """Which part of a field's range is stretched, by its name."""
-    transform = (belief.latent if isinstance(belief, Transformed) else belief).frame.transform
+    transform = belief.frame.transform
     if not isinstance(transform, Warped):
         return {}
     found = {}

@@ -9,7 +9,7 @@ from torch import Tensor
 from hentropy.core.action_search import ContinuousSearch, expected_loss, prepare_search
 from hentropy.core.action_search.finite import FiniteSearch
 from hentropy.core.action_search.tuples import TupleSearch
-from hentropy.core.beliefs import Belief, Graded
+from hentropy.core.beliefs import Belief
 from hentropy.core.decisions.headlines import known, probable
 from hentropy.core.entropy import Entropy, entropy_of
 from hentropy.core.predictions import predict
@@ -108,8 +108,8 @@ def why_info(scene: Scene, numbers: float = NUMBERS) -> WhyInfo:
 def outcomes(scene: Scene, row: Tensor) -> tuple[OutcomeInfo, ...]:
     """What would be decided after a low, a middle and a high outcome at a design (d), or after each grade."""
     words, row = scene.study.outcomes.words(scene.outcome), row.to(scene.belief.X)
-    if words and isinstance(scene.belief, Graded):
-        chances = scene.belief.look_ahead(row.view(1, 1, -1)).chances[0].tolist()
+    if words and scene.belief.ordinal is not None:
+        chances = scene.belief.ordinal.look_ahead(row.view(1, 1, -1)).chances[0].tolist()
         after = [_after(scene, row, word, float(grade)) for grade, word in enumerate(words)]
         return tuple(replace(one, value=chance, is_grade=True) for one, chance in zip(after, chances, strict=True))
     values = predict(scene.whole, scene.outcome, row[None], tuple(SHARES.values())).quantiles[:, 0]

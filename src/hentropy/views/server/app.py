@@ -14,14 +14,16 @@ from starlette.responses import Response
 from hentropy._version import __version__
 from hentropy.errors import HentropyError
 from hentropy.studies.storage import open_store
-from hentropy.views.server import events, login
+from hentropy.views.server import events, health, login
 from hentropy.views.server.api import data, studies, work
 from hentropy.views.server.guard.answers import Catching, Headers, Heads
 from hentropy.views.server.guard.bodies import Bodies, Unread
 from hentropy.views.server.guard.door import AccessControl, Door
 from hentropy.views.server.guard.hosts import Hosts
+from hentropy.views.server.guard.proxies import Proxies
 from hentropy.views.server.guard.rates import Pace
 from hentropy.views.server.jobs import JobService
+from hentropy.views.server.metrics import Metrics, Requests
 from hentropy.views.server.pages import posting, reading, rendering
 from hentropy.views.server.pages.picture_view import PictureTexts
 from hentropy.views.server.problems import answer, problem_of
@@ -55,7 +57,7 @@ finds. Errors are `{"error": {"id", "kind", "sentence"}}`."""
 
 def make_app(settings: Settings) -> FastAPI:
     """The app; the store is opened when it starts and closed when it ends."""
-    access_control, limits = AccessControl(settings), settings.limits
+    access_control, limits, metrics = AccessControl(settings), settings.limits, Metrics()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -74,8 +76,9 @@ def make_app(settings: Settings) -> FastAPI:
             ) as job_service,
         ):
             study_service = StudyService(store, settings.limits.upload_rows)
+            job_service.subscribe(metrics.hear)
             watcher = Watcher(store, job_service, listeners=limits.listeners, each=limits.listeners_each)
-            app.state.services = Services(settings, store, study_service, job_service, watcher, access_control)
+            app.state.services = Services(settings, store, study_service, job_service, watcher, access_control, metrics)
             try:
                 yield
             finally:
@@ -92,7 +95,7 @@ def make_app(settings: Settings) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,  # these become the names of methods of clients
     )
     add_pages(app)
-    for router in (login.router, events.router):
+    for router in (login.router, health.router, events.router):
         app.include_router(router)
     # the door sees to the token; this is for the description
     token = (
@@ -112,6 +115,8 @@ def make_app(settings: Settings) -> FastAPI:
     app.add_middleware(Catching)
     app.add_middleware(Unread, limits=limits)
     app.add_middleware(Headers)
+    app.add_middleware(Requests, metrics=metrics)
+    app.add_middleware(Proxies, settings=settings)
     return app
 
 

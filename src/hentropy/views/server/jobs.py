@@ -72,7 +72,9 @@ CANCELLING = 60.0
 
 
 class JobService:
-    """Two processes: one asks, one looks (at low priority). Each is started when it is first needed, and kept.
+    """Three processes: one asks, one looks (at low priority), one answers inquiries, which record nothing.
+
+    Each is started when it is first needed, and kept.
 
     `waiting` is how many jobs of each kind may wait, at most half of them for one study, and the studies take turns.
     A job has `seconds`, and `memory` bytes: one that needs more fails, and the next one has its turn. A look also has
@@ -99,11 +101,13 @@ class JobService:
         start = {"store": store_url, "read_only": read_only, "memory": memory}
         self._asking = JobRunner("ask", start, seconds, self._queue, _asked, self._heard)
         self._looking = JobRunner("look", start, seconds, self._queue, self._looked, self._heard)
+        inquiring = JobRunner("inquire", start, seconds, self._queue, _inquired, self._heard)
+        self._runners = {"ask": self._asking, "look": self._looking, "inquire": inquiring}
 
     @property
     def processes(self) -> tuple[int, ...]:
         """The numbers of the processes that are there now."""
-        return tuple(pid for runner in (self._asking, self._looking) if (pid := runner.pid) is not None)
+        return tuple(pid for runner in self._runners.values() if (pid := runner.pid) is not None)
 
     def prepare(self) -> None:
         """Start the process that asks now: the first one to ask then does not wait for its start."""
@@ -112,6 +116,10 @@ class JobService:
     def ask(self, study: StudyRecord, count: int = 1, anyway: bool = True, measures: str | None = None) -> Job:
         """Ask for the next experiments; the result are the numbers of their trials. `Busy` if too many jobs wait."""
         return self._queue.place(study.key, "ask", count=count, anyway=anyway, measures=measures)
+
+    def inquire(self, study: StudyRecord, question: Mapping[str, Any]) -> Job:
+        """Answer a question that records nothing, as `inquiries.answer` does. `Busy` if too many jobs wait."""
+        return self._queue.place(study.key, "inquire", question=question)
 
     def look(self, study: StudyRecord, *, soon: bool = True, revision: int = 0) -> Job:
         """Reach a verdict and make the pictures; one that waits already is as good as a new one.
@@ -184,13 +192,13 @@ class JobService:
     def close(self) -> None:
         """Kill the processes and wait for their end; what they computed is lost, what is in the store stays."""
         self._queue.close()
-        for runner in (self._asking, self._looking):
+        for runner in self._runners.values():
             runner.kill()
-        for runner in (self._asking, self._looking):
+        for runner in self._runners.values():
             runner.close()
 
     def _runner(self, job: Job) -> JobRunner:
-        return self._asking if job.kind == "ask" else self._looking
+        return self._runners[job.kind]
 
     def _looked(self, job: Job) -> dict[str, Any]:
         with self._queue.changed:
@@ -214,3 +222,7 @@ class JobService:
 
 def _asked(job: Job) -> dict[str, Any]:
     return {"study": asdict(job.study), "count": job.count, "anyway": job.anyway, "measures": job.measures}
+
+
+def _inquired(job: Job) -> dict[str, Any]:
+    return {"study": asdict(job.study), "question": dict(job.question)}

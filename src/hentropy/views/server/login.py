@@ -76,11 +76,11 @@ PAGE = """<!doctype html>
 {said}
 <form method="post" action="/login">
 <input type="hidden" name="next" value="{after}">
-<label for="token">Server token</label>
+<label for="token">Token</label>
 <input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
 <button type="submit">Sign in</button>
 </form>
-<p>The token was printed or given when the server was started.</p>
+<p>Your own token, or the one that was printed or given when the server was started.</p>
 </main>
 </body>
 </html>

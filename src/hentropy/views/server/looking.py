@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from hentropy.errors import HentropyError
+from hentropy.studies import storage
 from hentropy.studies.records import StoredVerdict, Verdict, in_state
 from hentropy.studies.study import State, Study
 from hentropy.views.plots.pictures import PICTURES, as_plain, information, pictured
@@ -23,6 +24,8 @@ from hentropy.views.text.trials import verdict_json
 SHORTEST = 0.001
 """Seconds; a timer of 0 would never ring."""
 
+STORAGE = f"{storage.__name__}."
+
 
 class TooLong(KeyboardInterrupt):
     """A computation has had all its time: an interrupt, and no error that others catch by accident."""
@@ -30,10 +33,15 @@ class TooLong(KeyboardInterrupt):
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """`TooLong` once this process has computed for so many seconds; waiting does not count."""
+    """`TooLong` once this process has computed for so many seconds; waiting does not count.
 
-    def ring(_: int, __: FrameType | None) -> None:
-        raise TooLong
+    What the store does is not cut off: it could leave a transaction open, or a verdict unrecorded.
+    """
+
+    def ring(_: int, frame: FrameType | None) -> None:
+        if not _in_store(frame):
+            raise TooLong
+        signal.setitimer(signal.ITIMER_PROF, SHORTEST)  # look again
 
     before = signal.signal(signal.SIGPROF, ring)
     signal.setitimer(signal.ITIMER_PROF, max(SHORTEST, seconds))
@@ -42,6 +50,15 @@ def at_most(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+
+
+def _in_store(frame: FrameType | None) -> bool:
+    """Whether a function of the store is at work in a frame or below it."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith(STORAGE):
+            return True
+        frame = frame.f_back
+    return False
 
 
 log = logging.getLogger("hentropy.views.server")

@@ -68,7 +68,7 @@ RETRY = 5
 
 SENTENCES = {
     400: "the request cannot be understood",
-    401: "this needs the server's token",
+    401: "this needs a token of the server",
     403: "this is not allowed",
     404: "not found; it may have been deleted",
     405: "this cannot be done here",

@@ -1,8 +1,8 @@
 """`Services`: what the routes of a server work with; if a study is still the one meant, and when work may begin."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends
 from starlette.requests import HTTPConnection
@@ -13,6 +13,7 @@ from hentropy.studies.storage import Store
 from hentropy.views.server.guard.door import AccessControl
 from hentropy.views.server.guard.sessions import Access, access_of
 from hentropy.views.server.jobs import JobService
+from hentropy.views.server.metrics import Metrics
 from hentropy.views.server.recent_results import Recent
 from hentropy.views.server.settings import Settings
 from hentropy.views.server.snapshot import Snapshot
@@ -34,7 +35,8 @@ def check_identity(record: StudyRecord, begun: str) -> None:
 @dataclass(frozen=True)
 class Services:
     """The store and what stands on it: the study service for what is recorded, the job service for what is computed,
-    the watcher for open pages, the access control for who comes in, and what was done lately for those who ask twice.
+    the watcher for open pages, the access control for who comes in, the metrics for who looks after the server, and
+    what was done lately for those who ask twice.
     """
 
     settings: Settings
@@ -43,6 +45,7 @@ class Services:
     job_service: JobService
     watcher: Watcher
     access_control: AccessControl
+    metrics: Metrics
     recent: Recent = field(default_factory=Recent)
 
 
@@ -94,6 +97,15 @@ def place_look(here: Services, case: Snapshot) -> Job:
     if not has_values(case):
         raise StudyError(NOTHING)
     return here.job_service.look(case.record)
+
+
+def place_inquiry(here: Services, case: Snapshot, question: Mapping[str, Any]) -> Job:
+    """A job that answers a question, if there is something to answer it by; it records nothing."""
+    if case.computable is not None:
+        raise StudyError(case.computable)
+    if not has_values(case):
+        raise StudyError(NOTHING)
+    return here.job_service.inquire(case.record, question)
 
 
 def has_values(case: Snapshot) -> bool:

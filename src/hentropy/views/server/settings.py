@@ -110,10 +110,11 @@ class ServerLimits:
 class Settings:
     """Where a server listens, what store it shows, and what it asks of its clients.
 
-    Without a token everybody who reaches the address may do everything: that is allowed on this machine alone. `hosts`
-    are further names under which browsers may call it; `secure` says that a proxy in front of it speaks https.
-    `proxies` are the addresses of proxies whose word is taken for who the clients are. One that is `read_only` shows
-    and computes, and changes nothing in the store.
+    Without a token and people everybody who reaches the address may do everything: that is allowed on this machine
+    alone. `hosts` are further names under which browsers may call it; `secure` says that a proxy in front of it speaks
+    https. `proxies` are the addresses of proxies whose word is taken for who the clients are; in `person_header` they
+    name the person, who is one of the file `people`. One that is `read_only` shows and
+    computes, and changes nothing in the store.
     """
 
     store: str = field(repr=False)  # the URL may hold a password
@@ -123,6 +124,8 @@ class Settings:
     hosts: tuple[str, ...] = ()
     secure: bool = False
     proxies: tuple[str, ...] = ()
+    people: Path | None = None
+    person_header: str | None = None
     limits: ServerLimits = ServerLimits()
     read_only: bool = False
 
@@ -136,10 +139,17 @@ class Settings:
             )
         if self.token is not None and not (self.token.isascii() and self.token.isprintable() and " " not in self.token):
             raise InputError("the token has letters that a header cannot carry; use letters, digits and signs")
-        if self.token is None and not is_loopback(self.host):
+        if self.token is None and self.people is None and not is_loopback(self.host):
             raise InputError(
-                f"{self.host} can be reached from other machines, and there is no token; give one with --token or in"
-                " HENTROPY_TOKEN, or let --new-token make one"
+                f"{self.host} can be reached from other machines, and there is no token; leave out --no-token, give one"
+                " in HENTROPY_TOKEN, or name the people who may come in with --people"
+            )
+        if self.people is not None and not self.people.is_file():
+            raise InputError(f"there is no file {self.people} of people; hentropy people add NAME makes it")
+        if self.person_header is not None and (self.people is None or not self.proxies):
+            raise InputError(
+                f"--person-header {self.person_header} needs --people, the file that says what each person may do, and"
+                " --trusted-proxy, the address of the proxy that names them"
             )
         for proxy in self.proxies:
             if not _is_address(proxy):

@@ -19,7 +19,10 @@ REMEMBERED = 10_000
 
 @dataclass(frozen=True)
 class ListedStudy:
-    """A study in a list of studies: `decision` as programs call it, `decided` in words, `stopped` if it has enough."""
+    """A study in a list of studies: `decision` as programs call it, `decided` in words, `stopped` if it has enough.
+
+    `leases` are the workers of running trials, and until when they have them.
+    """
 
     record: StudyRecord
     revision: int
@@ -28,6 +31,7 @@ class ListedStudy:
     counts: Mapping[str, int]
     last_activity: float
     stopped: str | None
+    leases: tuple[tuple[str, float], ...]
     verdict: StoredVerdict | None = None
 
     @property
@@ -51,7 +55,7 @@ class Standings:
         found = []
         for record in self._store.studies():
             with suppress(Gone):  # deleted just now
-                found.append(replace(self._of(record, revisions.get(record.id)), verdict=verdicts.get(record.id)))
+                found.append(replace(self._of(record, revisions.get(record.id)), verdict=verdicts.get(record.key)))
         return tuple(found)
 
     def one(self, record: StudyRecord) -> ListedStudy:
@@ -78,6 +82,9 @@ class Standings:
             counts(entries),
             last_activity(entries, record.created_at),
             study.log.stopped(),
+            tuple(
+                (one.owner, one.lease_until) for one in entries if one.owner is not None and one.lease_until is not None
+            ),
         )
         with self._lock:
             self._kept[key] = now

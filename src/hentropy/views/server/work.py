@@ -20,7 +20,7 @@ ON_PAGES = {
 }
 """What an error advises, where nobody is told to call a function or to type an option."""
 
-Kind = Literal["ask", "look"]
+Kind = Literal["ask", "look", "inquire"]
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 ENDED: frozenset[JobState] = frozenset({"done", "failed", "cancelled"})
@@ -34,7 +34,8 @@ class Job:
     `count` experiments are asked, for the assay `measures` if one is named; the `result` of asking are the numbers of
     the new trials. `phase` says in words what goes on, `error` why it failed. A job of looking that is not `soon` waits
     until the process has rested; it sees the trials of `revision` or newer ones. One of asking that is not `anyway`
-    asks nothing if nothing is left to gain.
+    asks nothing if nothing is left to gain. One of inquiring has a `question`, and the plain values of its answer as
+    its result.
     """
 
     id: str
@@ -46,12 +47,13 @@ class Job:
     began_at: float | None = None
     ended_at: float | None = None
     count: int = 1
-    result: list[int] | None = None
+    result: list[int] | dict[str, Any] | None = None
     error: str | None = None
     soon: bool = True
     anyway: bool = True
     measures: str | None = None
     revision: int = 0
+    question: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ended(self) -> bool:

@@ -1,4 +1,4 @@
-"""The far side of a child process: computes proposals, or verdicts and pictures, one job after the other.
+"""The far side of a child process: proposals, verdicts and pictures, or answers to questions, one job after another.
 
     python -m hentropy.views.server.worker
 
@@ -33,6 +33,7 @@ from hentropy.studies.study import State, Study
 from hentropy.studies.study.rules import NOTHING_LEFT
 from hentropy.studies.study.stored import StoredStudy
 from hentropy.studies.study.study import resumed
+from hentropy.views.server import inquiries
 from hentropy.views.server.looking import TooLong, look
 from hentropy.views.server.settings import limit_memory
 from hentropy.views.server.work import ON_PAGES, Kind
@@ -133,11 +134,16 @@ def main() -> None:
             answer({"failed": failed, "details": traceback.format_exc()})
 
 
-def do(loaded: Loaded, key: StudyKey, kind: Kind, job: Mapping[str, Any], answer: Answer) -> list[int] | None:
-    """Do a job: the numbers of the trials that were asked; a look says what it sees itself."""
+def do(
+    loaded: Loaded, key: StudyKey, kind: Kind, job: Mapping[str, Any], answer: Answer
+) -> list[int] | dict[str, Any] | None:
+    """Do a job: the numbers of the trials that were asked, or an answer; a look says what it sees itself."""
     study = loaded.study(key)
     if kind == "ask":
         return ask(study, job["count"], job["anyway"], job["measures"], answer)
+    if kind == "inquire":
+        answer({"phase": "computing"})
+        return inquiries.answer(StoredStudy.of(study.store, study.log.record), study.records, job["question"])
     look(study, job["known"], job["seconds"], answer)
     return None
 

@@ -72,16 +72,20 @@ def study(case: Snapshot, now: float) -> Answer:
 
 def design(space: DesignSpace) -> list[Answer]:
     """What a design consists of; of what a list has beside it only the name is known."""
-    fields = {field.name: field for field in space.fields}
-    return [_value(name, fields.get(name)) for name in space.names]
+    known = {
+        field.name: _value(field, parameter.kind)
+        for name, parameter in space.parameters.items()
+        for field in parameter.fields(name)
+    }
+    unknown = dict.fromkeys(("kind", "low", "high", "log", "step", "options"))
+    return [known.get(name, {"name": name, "unit": "", **unknown}) for name in space.names]
 
 
-def _value(name: str, field: Field | None) -> Answer:
-    if field is None:
-        return {"name": name, "unit": "", "low": None, "high": None, "options": None}
+def _value(field: Field, kind: str) -> Answer:
+    own = {"name": field.name, "unit": field.unit, "kind": kind, "log": field.log, "step": field.grid or None}
     if field.options:
-        return {"name": name, "unit": field.unit, "low": None, "high": None, "options": list(field.options)}
-    return {"name": name, "unit": field.unit, "low": field.low, "high": field.high, "options": None}
+        return {**own, "low": None, "high": None, "options": list(field.options)}
+    return {**own, "low": field.low, "high": field.high, "options": None}
 
 
 def outcomes(known: Outcomes) -> list[Answer]:
@@ -92,9 +96,17 @@ def outcomes(known: Outcomes) -> list[Answer]:
 def _outcome(name: str, one: Outcome | Computed) -> Answer:
     if isinstance(one, Computed):
         unstated = dict.fromkeys(("noise", "low", "high", "tails"))
-        return {"name": name, "unit": one.unit, "log": False, "grades": [], "computed": one.expression, **unstated}
+        return {
+            "name": name,
+            "unit": one.unit,
+            "kind": "computed",
+            "log": False,
+            "grades": [],
+            "computed": one.expression,
+        } | unstated
     stated = {"noise": one.noise, "low": one.low, "high": one.high, "tails": one.tails}
-    return {"name": name, "unit": one.unit, "log": one.log, "grades": list(one.words), "computed": None, **stated}
+    own = {"name": name, "unit": one.unit, "kind": one.kind, "log": one.log, "grades": list(one.words)}
+    return {**own, "computed": None, **stated}
 
 
 def definition(description: Description) -> Answer:

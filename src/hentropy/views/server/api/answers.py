@@ -214,6 +214,11 @@ class ValueOfDesigns(BaseModel):
 
     name: str
     unit: str
+    kind: Annotated[
+        str | None, Field(description="real, integer, levels, choice, ...; null for columns that are not modelled.")
+    ]
+    log: Annotated[bool | None, Field(description="Whether equal ratios count as equal steps.")]
+    step: Annotated[float | None, Field(description="The step of a grid; null for any number, and for options.")]
     low: Annotated[
         float | None, Field(description="The smallest number; null for options and columns that are not modelled.")
     ]
@@ -228,6 +233,7 @@ class OutcomeAnswer(BaseModel):
 
     name: str
     unit: str
+    kind: Annotated[str, Field(description="number, yes/no, grades or computed.")]
     log: bool
     grades: Annotated[list[str], Field(description="Its grades, from the worst to the best; values count them from 0.")]
     computed: str | None
@@ -302,7 +308,7 @@ class JobAnswer(BaseModel):
     """A piece of work in the background."""
 
     id: str
-    kind: Literal["ask", "look"]
+    kind: Literal["ask", "look", "inquire"]
     state: Literal["waiting", "running", "done", "failed", "cancelled"]
     phase: Annotated[str, Field(description="What goes on, in words.")]
     created_at: Time
@@ -312,12 +318,48 @@ class JobAnswer(BaseModel):
     error: Annotated[str | None, Field(description="Why it failed.")]
 
 
+class WorthAnswer(BaseModel):
+    """What one more experiment is expected to save, in units of the loss."""
+
+    sentence: str
+    next_experiment: Annotated[str | None, Field(description="Which one; null if there is none.")]
+    running_as_trial: Annotated[int | None, Field(description="Its number, if it runs already.")]
+    gain: Annotated[float | None, Field(description="What it is expected to save; null while designs fill the space.")]
+    gain_error: Annotated[float | None, Field(description="The Monte Carlo error of the gain.")]
+    stopped: Annotated[str | None, Field(description="Why the study should stop now; null if it should not.")]
+    price: float | None
+    worth_it: Annotated[bool | None, Field(description="Whether the gain is above the price; null without these.")]
+
+
+class WhatIfAnswer(BaseModel):
+    """What would be decided now, and after a result that is assumed."""
+
+    now: VerdictAnswer
+    then: VerdictAnswer
+    change_of_expected_loss: float
+
+
+class PredictAnswer(BaseModel):
+    """What is expected of designs."""
+
+    predictions: Annotated[
+        list[dict[str, Any]],
+        Field(
+            description="A row for each design: its parameters, and NAME_mean, NAME_sd, NAME_q5, NAME_q50, NAME_q95."
+        ),
+    ]
+    units: Annotated[dict[str, str], Field(description="The units of the outcomes that have one.")]
+
+
 class WorkAnswer(About):
-    """A job, and once it is done, what came of it: the trials that were asked, or the verdict."""
+    """A job, and once it is done, what came of it: trials that were asked, a verdict, or the answer to a question."""
 
     job: JobAnswer
     trials: list[TrialAnswer] | None = None
     verdict: VerdictAnswer | None = None
+    worth: WorthAnswer | None = None
+    what_if: WhatIfAnswer | None = None
+    predict: PredictAnswer | None = None
 
 
 class JobsAnswer(About):

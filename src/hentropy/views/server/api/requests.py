@@ -41,6 +41,24 @@ class Decide(RequestBody):
     """Nothing more has to be said: {}."""
 
 
+class Worth(RequestBody):
+    """Whether one more experiment is worth it."""
+
+    price: Annotated[Finite | None, Field(ge=0, description="What an experiment costs, in units of the loss.")] = None
+
+
+class Predict(RequestBody):
+    """Designs of which something is expected."""
+
+    designs: Annotated[
+        list[dict[str, bool | Finite | str | None]],
+        Field(min_length=1, max_length=MOST, description="Designs: a value for each parameter of each."),
+    ]
+    noise: Annotated[
+        bool, Field(description="Predict what experiments would show, with the noise of a measurement.")
+    ] = False
+
+
 ToldCost = Annotated[
     Annotated[Finite, Field(gt=0)] | Literal["unknown"] | None,
     Field(description='What it cost; "unknown" deletes what was told.'),
@@ -97,6 +115,12 @@ class Tell(WithValues):
     note: Annotated[Note | None, Field(description="A note that is stored with it.")] = None
     replace: Replace = False
     cost: ToldCost = None
+
+
+class WhatIf(WithValues):
+    """A design, and what it might measure."""
+
+    params: Annotated[dict[str, bool | Finite | str | None], Field(description="The design, by parameter.")]
 
 
 class Fail(RequestBody):

@@ -1,4 +1,4 @@
-"""What is computed: asking and deciding as jobs in the background, and the pictures of the latest look."""
+"""What is computed: asking, deciding and questions as jobs in the background; the pictures of the latest look."""
 
 import asyncio
 import time
@@ -11,10 +11,10 @@ from hentropy.errors import Gone
 from hentropy.studies.records import StudyRecord
 from hentropy.views.server.api import answering
 from hentropy.views.server.api.answers import JobsAnswer, LookAnswer, OnePicture, WorkAnswer
-from hentropy.views.server.api.requests import Ask, Decide
+from hentropy.views.server.api.requests import Ask, Decide, Predict, WhatIf, Worth
 from hentropy.views.server.api.router import Key, Meant
 from hentropy.views.server.api.router import router as made
-from hentropy.views.server.services import Here, Services, place_ask, place_look
+from hentropy.views.server.services import Here, Services, place_ask, place_inquiry, place_look
 from hentropy.views.server.work import Job, job_json
 
 router = made("computed")
@@ -53,6 +53,26 @@ async def decide(here: Here, study: Meant, response: Response, question: Decide,
     case = await run_in_threadpool(here.study_service.snapshot, study)
     job = place_look(here, case)
     return await _ended(here, study, job.id, wait, response, case.revision)
+
+
+@router.post("/studies/{study}/worth", response_model=WorkAnswer, status_code=202, responses=TWO_STATUSES)
+async def worth(here: Here, study: Meant, response: Response, question: Worth, wait: Wait = 0.0) -> Any:
+    """What one more experiment is expected to save: a job, whose result says it; nothing is recorded."""
+    return await _answered(here, study, {"what": "worth", "price": question.price}, wait, response)
+
+
+@router.post("/studies/{study}/what_if", response_model=WorkAnswer, status_code=202, responses=TWO_STATUSES)
+async def what_if(here: Here, study: Meant, response: Response, question: WhatIf, wait: Wait = 0.0) -> Any:
+    """What would be decided if a design measured these values: a job; nothing is recorded."""
+    asked = {"what": "what_if", "params": question.params, "values": question.values}
+    return await _answered(here, study, asked, wait, response)
+
+
+@router.post("/studies/{study}/predict", response_model=WorkAnswer, status_code=202, responses=TWO_STATUSES)
+async def predict(here: Here, study: Meant, response: Response, question: Predict, wait: Wait = 0.0) -> Any:
+    """What is expected of designs: a job, whose result has mean, standard deviation and quantiles of each outcome."""
+    asked = {"what": "predict", "designs": question.designs, "noise": question.noise}
+    return await _answered(here, study, asked, wait, response)
 
 
 @router.get("/studies/{study}/jobs", response_model=JobsAnswer)
@@ -107,6 +127,17 @@ def _found(here: Services, identity: str) -> Job:
     return job
 
 
+async def _answered(
+    here: Services, record: StudyRecord, question: dict[str, Any], wait: float, response: Response
+) -> dict[str, Any]:
+    """A job that answers a question, once it is over or after the wait."""
+
+    def place() -> str:
+        return place_inquiry(here, here.study_service.snapshot(record), question).id
+
+    return await _ended(here, record, await run_in_threadpool(place), wait, response)
+
+
 async def _ended(
     here: Services, record: StudyRecord, identity: str, wait: float, response: Response, revision: int | None = None
 ) -> dict[str, Any]:
@@ -140,7 +171,9 @@ def _verdict(here: Services, record: StudyRecord, job: Job, revision: int | None
 def _work(here: Services, record: StudyRecord, job: Job, revision: int | None = None) -> dict[str, Any]:
     """A job, and what has come of it."""
     said: dict[str, Any] = {**answering.about(record), "job": job_json(job)}
-    if job.kind == "ask" and job.result is not None:
+    if isinstance(job.result, dict):
+        said[job.question["what"]] = job.result
+    elif job.result is not None:
         entries = here.study_service.snapshot(record).entries
         said["trials"] = answering.trials(entries[number] for number in job.result if number < len(entries))
     verdict = _verdict(here, record, job, revision)

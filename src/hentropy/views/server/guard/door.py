@@ -1,35 +1,42 @@
 """The door: nobody gets to a route without the right to it, and nothing is changed for a page of another site.
 
-Who somebody is shows by the token in a header, by the cookie of a session, or by being on this machine.
+Who somebody is shows by the token in a header, by the cookie of a session, by the word of a trusted proxy, or, without
+any tokens, by being on this machine.
 """
 
 import re
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from hentropy.studies.study.trial_log import written_by
 from hentropy.views.server.guard.bodies import content_type
 from hentropy.views.server.guard.hosts import name_in
+from hentropy.views.server.guard.people import People, Person, hashed, same
+from hentropy.views.server.guard.proxies import people_in
 from hentropy.views.server.guard.rates import Rates, check_pace, client_in
-from hentropy.views.server.guard.sessions import KEY, LOGIN, Access, How, Sessions, bearer_in, same
+from hentropy.views.server.guard.rights import SAFE, needed
+from hentropy.views.server.guard.sessions import KEY, LOGIN, Access, Sessions, bearer_in
 from hentropy.views.server.problems import Refused, is_api
 from hentropy.views.server.settings import Settings
 
-WRONG = "the token is wrong"
+METRICS = "/metrics"
+WRONG = "the token is wrong, or no longer one: hentropy serve makes a new one each time, unless it is given one"
 TOO_OFTEN = "the token was wrong too often"
 ELSEWHERE = "this request comes from another page than the server's own"
 NOWHERE = "the browser does not say which page sent this request; use a current one"
 
 
 class AccessControl:
-    """Knows the token and the sessions of one server."""
+    """Knows the token, the people and the sessions of one server."""
 
     def __init__(self, settings: Settings) -> None:
         limits = settings.limits
-        self._token = settings.token
+        self._token_hash = None if settings.token is None else hashed(settings.token)
+        self._people = None if settings.people is None else People(settings.people)
         self._secure = settings.secure
         self.cookie = f"hentropy_{settings.port}"  # browsers do not keep the cookies of two ports apart
         self._sessions = Sessions(limits.sessions, limits.session_seconds)
@@ -42,41 +49,66 @@ class AccessControl:
     @property
     def open(self) -> bool:
         """Whether everybody on this machine may do everything."""
-        return self._token is None
+        return self._token_hash is None and self._people is None
 
-    def recognise(self, headers: Headers, client: str) -> Access:
+    def recognise(self, scope: Scope, headers: Headers) -> Access:
         """Who makes a request."""
         session = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
         given = bearer_in(headers.get("authorization", ""))
-        how: How
         if self.open:
-            how = "open"
-        elif given is not None:
-            self._check(given, client, self._wrong_bearers)
-            how = "bearer"
-        else:
-            how = "session" if self._sessions.is_open(session) else "nobody"
-        return Access(how, session)
+            return Access("open", session)
+        if given is not None:
+            return Access("bearer", session, self._owner(given, client_in(scope), self._wrong_bearers))
+        if named := people_in(scope):
+            return Access("proxy", session, self._named(named))
+        if self._is_in(session):
+            return Access("session", session, self._current(self._sessions.person(session)))
+        return Access("nobody", session)
 
-    def _check(self, given: str, client: str, wrong: Rates) -> None:
-        """Raise unless a token is the right one.
+    def _owner(self, given: str, client: str, wrong: Rates) -> Person | None:
+        """Whose token it is, None for the server's; raise if it is nobody's.
 
-        Who guesses is soon told to wait, and meanwhile the right one is refused as well: no guess is answered. Sessions
-        that are open stay so.
+        Who guesses is soon told to wait. The right token is taken all the same: somebody else behind the same address
+        may have it. Nothing shorter than 16 letters is a token, so guesses lead nowhere at the rate of requests.
         """
-        check_pace(wrong.wait(client), TOO_OFTEN)
-        if self._token is None or not same(given, self._token):
-            wrong.take(client)
+        if self._token_hash is not None and same(hashed(given), self._token_hash):
+            return None
+        person = None if self._people is None else self._people.with_token(given)
+        if person is None:
+            check_pace(wrong.take(client), TOO_OFTEN)
             raise Refused(401, WRONG, {"WWW-Authenticate": "Bearer"})
+        return person
+
+    def _named(self, names: tuple[str, ...]) -> Person:
+        """The person that a proxy names."""
+        if len(names) > 1:
+            raise Refused(400, "the proxy passes on the name that its client sent; it must replace that header")
+        person = self._current(None if self._people is None else self._people.named(names[0]))
+        if person is None:
+            raise Refused(403, f"{names[0]!r} is not among the people of this server; hentropy people add lets them in")
+        return person
+
+    def _current(self, person: Person | None) -> Person | None:
+        """The person with today's rights."""
+        return None if person is None or self._people is None else self._people.named(person.name)
+
+    def _is_in(self, session: str) -> bool:
+        """Whether a session is open, and the token with which it began is still one."""
+        if not self._sessions.is_open(session):
+            return False
+        began = self._sessions.person(session)
+        now = self._current(began)
+        return began is None or (now is not None and now.token_hash == began.token_hash)
 
     def log_in(self, given: str, client: str) -> str:
-        """The id of a new session for somebody who has the token: never one that was there before."""
-        self._check(given, client, self._wrong_forms)
-        return self._sessions.begin()
+        """The id of a new session for somebody who has a token: never one that was there before."""
+        return self._sessions.begin(self._owner(given, client, self._wrong_forms))
 
     def still_in(self, access: Access) -> bool:
-        """Whether somebody who was let in is so still: a session may have ended since."""
-        return access.how != "session" or self._sessions.is_open(access.session)
+        """Whether somebody who was let in is so still: a session may have ended since, or a person been removed."""
+        if access.how == "session":
+            return self._is_in(access.session)
+        return access.person is None or self._current(access.person) is not None
 
     def log_out(self, session: str) -> None:
         """End a session."""
@@ -119,15 +151,15 @@ def _port(host: str) -> str:
     return found[1] if found else ""
 
 
-SAFE = ("GET", "HEAD", "OPTIONS")
-"""The methods that change nothing."""
-
 FOR_PROGRAMS = ("application/json", "text/csv", "application/x-ndjson")
 """The types that programs send; a page of somebody else cannot have a browser send one of these."""
 
 STATIC = "/static/"
-OPEN = (LOGIN, "/favicon.ico")
+OPEN = (LOGIN, "/favicon.ico", "/health", "/ready")
 """What everybody may have, with the scripts and styles."""
+
+TOKEN = "token"
+"""What a link calls the token that it holds."""
 
 
 class Door:
@@ -144,18 +176,57 @@ class Door:
                 await self.app(scope, receive, send)
             return
         headers, path, api = Headers(scope=scope), scope["path"], is_api(scope["path"])
-        access = scope[KEY] = self._access_control.recognise(headers, client_in(scope))
+        everybody = path in OPEN or path.startswith(STATIC)
+        access = scope[KEY] = self._access_control.recognise(scope, headers)
         changing = scope["method"] not in SAFE
-        if not access.may and path not in OPEN and not path.startswith(STATIC):
-            if api or changing:  # before any of a body is read
-                raise Refused(401, "this needs the server's token", {"WWW-Authenticate": "Bearer"})
+        page = not (everybody or api or changing or self._access_control.open)
+        if page and (entered := self._by_link(scope, access)):
+            await entered(scope, receive, send)
+            return
+        if not access.may and not everybody:
+            if api or changing or path == METRICS:  # before any of a body is read
+                raise Refused(401, NEEDS_TOKEN, {"WWW-Authenticate": "Bearer"})
             await RedirectResponse(f"{LOGIN}?next={quote(_whole_path(scope))}", 303)(scope, receive, send)
             return
         if changing:
             if api and scope["method"] != "DELETE" and content_type(headers) not in FOR_PROGRAMS:
                 raise Refused(415, f"the content type must be one of {', '.join(FOR_PROGRAMS)}")
             check_source(headers, known=access.how == "bearer" or (api and access.how == "open"))
-        await self.app(scope, receive, send)
+        if not everybody:
+            check_right(access, scope["method"], path)
+        with written_by(access.name):
+            await self.app(scope, receive, send)
+
+    def _by_link(self, scope: Scope, access: Access) -> RedirectResponse | None:
+        """The way on for a link with a token, as the server prints it: to the same page, in a session, without it.
+
+        Who is in already stays who they are: nobody is made somebody else by following a link.
+        """
+        query = parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
+        given = [value for name, value in query if name == TOKEN]
+        if not given:
+            return None
+        rest = urlencode([(name, value) for name, value in query if name != TOKEN])
+        headers = {}
+        if not access.may:
+            session = self._access_control.log_in(given[0].strip(), client_in(scope))
+            headers["set-cookie"] = self._access_control.cookie_for(session, scope)
+        place = "/" + quote(scope["path"].lstrip("/"))  # //x would be another site
+        return RedirectResponse(f"{place}?{rest}" if rest else place, 303, headers)
+
+
+NEEDS_TOKEN = "this needs the server's token: hentropy serve prints it when it starts, as a part of the link"
+
+
+def check_right(access: Access, method: str, path: str) -> None:
+    """Refuse what somebody has no right to."""
+    right = needed(method, path)
+    if access.right < right:
+        raise Refused(
+            403,
+            f"{access.name} may {access.right.sentence}; this needs the right to {right.sentence}. Who runs the server"
+            f" can give it: hentropy people add {access.name} --rights {right.word}",
+        )
 
 
 def _whole_path(scope: Scope) -> str:

@@ -19,6 +19,7 @@ from jinja2 import Environment
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
+from hentropy.views.server.guard.people import Right
 from hentropy.views.server.guard.sessions import Access
 from hentropy.views.text.formats import clock, counted, iso
 from hentropy.views.web.templating import environment
@@ -136,6 +137,15 @@ def _templates() -> Environment:
 
 def page(template: str, visitor: Access, status: int = 200, **shown: Any) -> HTMLResponse:
     """A page for somebody."""
-    signed_in = visitor.how == "session"
-    text = _templates().get_template(template).render(signed_in=signed_in, **shown)
+    text = (
+        _templates()
+        .get_template(template)
+        .render(
+            signed_in=visitor.how == "session",
+            person=visitor.name,
+            may_run=visitor.right >= Right.RUN,
+            may_define=visitor.right >= Right.DEFINE,
+            **shown,
+        )
+    )
     return HTMLResponse(text, status)
