@@ -112,7 +112,7 @@ turns = Table(
     Column("drawn", Integer, nullable=False),
 )
 
-RECORDED_VERSION = select(column("version_num")).select_from(table(VERSION_TABLE))
+RECORDED_VERSION = select(column("version_num", String)).select_from(table(VERSION_TABLE))
 """The query for the last migration that a store has seen."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
