@@ -55,7 +55,6 @@ def loop(study: he.Study | RemoteStudy) -> tuple[tuple[he.Trial, ...], he.Verdic
     return study.records, study.decide()
 
 
-@pytest.mark.smoke
 def test_a_loop_written_for_a_study_runs_unchanged_and_gives_the_same(lab: Served) -> None:
     lab.create(name="far away/ü", decision={"name": "maximize"}, seed=3, stop={"trials": 4})
     far = remote(lab, "far away/ü")

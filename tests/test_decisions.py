@@ -89,6 +89,7 @@ def test_descriptors_logarithms_and_steps(name: str) -> None:
     check_decision(ROWS[name].make(0.0), on_mixed(STEPPED), STEPPED, actions=2, designs=1, q=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["maximize", "level_sets"])
 def test_correlated_outcomes_on_a_box(name: str) -> None:
     check_decision(SEVERAL_ROWS[name].make(0.0), Several((correlated(1),)), SPACE, actions=6, designs=1)

@@ -59,7 +59,7 @@ def bread(count: int = 11, **options: object) -> he.Study:
     return study
 
 
-@pytest.mark.parametrize("treatment", ["map", "mixture"])
+@pytest.mark.parametrize("treatment", [nightly("map"), "mixture"])
 def test_nothing_is_added_to_all_gains_where_the_best_action_is_hard_to_find(treatment: str) -> None:
     """At designs that are known there is nothing to gain, and at the target the map says what the audit says."""
     scene = scene_of(bread(hyperparameters=treatment))

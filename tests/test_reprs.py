@@ -9,7 +9,7 @@ import hentropy as he
 from hentropy.core.acquisition import as_botorch
 from hentropy.core.beliefs import Known, Posterior
 
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.smoke
 
 LONGEST = 400
 SPACE = he.Space(x=he.Real(0, 1), y=he.Real(0, 1))

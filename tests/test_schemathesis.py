@@ -17,7 +17,7 @@ from support.serving import Served, served
 from support.tiers import nightly
 from support.waiting import PATIENCE
 
-VERBS = ("ask", "attach", "attach.csv", "import", "trials/{number}/tell")
+VERBS = ("ask", "attach", "attach.csv", "import", "trials/{number}/tell", "what_if")
 FAST = ServerLimits(per_second=1e6, burst=10**6)
 """Schemathesis comes faster than any client may."""
 
@@ -39,6 +39,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 DATA = {f"POST /api/{path}" for path in ("studies", "check", *(f"studies/{{study}}/{verb}" for verb in VERBS))}
 """Where what is sent has to fit together, or the parameters and outcomes of a study: no schema says whether it does."""
+
+COMPUTED = ("/ask", "/decide", "/worth", "/what_if", "/predict")
 
 BEYOND: list[Any] = [positive_data_acceptance]
 """The check that all that fits the description is taken."""
@@ -66,7 +68,7 @@ def strategy(label: str) -> SearchStrategy[schemathesis.Case]:
     modes = schemathesis.GenerationMode
     right, wrong = (operation.as_strategy(generation_mode=mode) for mode in (modes.POSITIVE, modes.NEGATIVE))
     # what is computed takes its time: one study and its first trial are there for all the rest
-    return (right if label.endswith(("/ask", "/decide")) else right.map(of_the_study)) | wrong
+    return (right if label.endswith(COMPUTED) else right.map(of_the_study)) | wrong
 
 
 def of_the_study(case: schemathesis.Case) -> schemathesis.Case:

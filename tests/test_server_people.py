@@ -12,8 +12,8 @@ import pytest
 
 from hentropy.errors import InputError, StorageError
 from hentropy.views.client import RemoteStudy
+from hentropy.views.server.guard.door import SAFE, needed
 from hentropy.views.server.guard.people import People, Right
-from hentropy.views.server.guard.rights import SAFE, needed
 from hentropy.views.server.settings import Settings
 from support.commands import done, hentropy
 from support.serving import SMALL, TOKEN, Served, served

@@ -211,7 +211,7 @@ def test_what_the_belief_refuses() -> None:
     one, other = two_outcomes(3).parts
     with pytest.raises(InputError, match="at least 2"):
         Several((one,))
-    with pytest.raises(InputError, match="'yield', 'yield'"):
+    with pytest.raises(InputError, match="two beliefs are about 'yield'"):
         Several((one, one))
     with pytest.raises(InputError, match="differ in the number"):
         Several((one, two_outcomes(3).typical(2).parts[1]))

@@ -136,7 +136,9 @@ ALONE: dict[str, Case] = {
 }
 
 
-@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize(
+    "name", [nightly(name) if name.endswith(", gp") and name not in EVERY_TIME else name for name in ALONE]
+)
 def test_a_gain_does_not_depend_on_which_designs_are_asked_with_it(name: str) -> None:
     """Nor on how many of them fit into memory."""
     case = ALONE[name]

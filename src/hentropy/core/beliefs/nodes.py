@@ -19,7 +19,6 @@ from itertools import product
 
 import numpy as np
 
-from hentropy.core.beliefs.normal import density, distribution
 from hentropy.core.spaces import sobol
 from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
@@ -120,10 +119,11 @@ def outcome_nodes(count: int, q: int, components: int, seed: int | None = None) 
         z, weights = _normal_quantile(points[:, :q]), _equal_weights(count)
         return Nodes(z if seed is not None else _standardised(z, weights), weights, points[:, q])
     edges = _edges(count)
-    below = distribution(edges)  # the probability below each edge: count + 1
+    below = torch.special.ndtr(edges)  # the probability below each edge: count + 1
     weights = below.diff()
     if seed is None:
-        z = (-density(edges).diff() / weights).unsqueeze(-1)
+        density = torch.exp(-0.5 * edges.square()) / math.sqrt(2.0 * math.pi)
+        z = (-density.diff() / weights).unsqueeze(-1)
         component = _turns(weights, (GOLDEN * torch.arange(count, dtype=torch.float64)).remainder(1.0).argsort())
         return Nodes(_standardised(z, weights), weights, component if components > 1 else _middle(count), True)
     generator = torch.Generator().manual_seed(seed)
@@ -280,7 +280,7 @@ def mixture_outcomes(
         return tail, each.sum(0).clamp_min(1e-300) * 0.3989422804014327
 
     with torch.no_grad():
-        aim = distribution(-z.abs())
+        aim = torch.special.ndtr(-z.abs())
         if about is None:
             own = mean + sd * z
             about = own.amin(0), own.amax(0), (weights * own).sum(0)

@@ -1,6 +1,7 @@
 """The tables of a store, and the migrations that make them or bring them to their newest version."""
 
 from pathlib import Path
+from typing import Any
 
 from alembic import command
 from alembic.config import Config
@@ -13,6 +14,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Select,
     String,
     Table,
     Text,
@@ -112,7 +114,7 @@ turns = Table(
     Column("drawn", Integer, nullable=False),
 )
 
-RECORDED_VERSION = select(column("version_num", String)).select_from(table(VERSION_TABLE))
+RECORDED_VERSION: Select[Any] = select(column("version_num")).select_from(table(VERSION_TABLE))
 """The query for the last migration that a store has seen."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"

@@ -137,11 +137,14 @@ def _label(target: NextExperiment) -> str:
 
 
 def gain_axis(title: str, gains: np.ndarray, levels: Sequence[float] = ()) -> Axis:
-    """The axis of gains and of levels they are compared with: logarithmic where they span much, else from zero."""
+    """The axis of gains and of levels they are compared with: logarithmic where they span much, else from zero.
+
+    An estimate may be a little below zero: it is shown there.
+    """
     values = np.concatenate([gains, levels])
     if len(gains) and values.min() > 0 and values.max() > DECADES * values.min():
         return Axis(title, log=True)
-    return Axis(title, low=0.0)
+    return Axis(title, low=float(np.nanmin(values, initial=0.0)))
 
 
 def sentence(info: WorthInfo) -> str:

@@ -116,7 +116,8 @@ def make_app(settings: Settings) -> FastAPI:
     app.add_middleware(Unread, limits=limits)
     app.add_middleware(Headers)
     app.add_middleware(Requests, metrics=metrics)
-    app.add_middleware(Proxies, settings=settings)
+    if settings.proxies:
+        app.add_middleware(Proxies, settings=settings)
     return app
 
 

@@ -16,10 +16,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hentropy.studies.study.trial_log import written_by
 from hentropy.views.server.guard.bodies import content_type
 from hentropy.views.server.guard.hosts import name_in
-from hentropy.views.server.guard.people import People, Person, hashed, same
+from hentropy.views.server.guard.people import People, Person, Right, hashed, same
 from hentropy.views.server.guard.proxies import people_in
 from hentropy.views.server.guard.rates import Rates, check_pace, client_in
-from hentropy.views.server.guard.rights import SAFE, needed
 from hentropy.views.server.guard.sessions import KEY, LOGIN, Access, Sessions, bearer_in
 from hentropy.views.server.problems import Refused, is_api
 from hentropy.views.server.settings import Settings
@@ -151,6 +150,33 @@ def _same_place(origin: str, host: str) -> bool:
 def _port(host: str) -> str:
     found = re.search(r":(\d+)$", host)
     return found[1] if found else ""
+
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+"""The methods that change nothing."""
+
+CHANGES: tuple[tuple[str, str, Right], ...] = (
+    ("POST", r"/api/check", Right.READ),
+    ("POST", r"/logout", Right.READ),
+    ("POST", r"/api/studies", Right.DEFINE),
+    ("POST", r"/new", Right.DEFINE),
+    ("DELETE", r"/api/studies/[^/]+", Right.ADMINISTER),
+    ("POST", r"/api/studies/[^/]+/(ask|decide|attach|attach\.csv|import)", Right.RUN),
+    ("POST", r"/api/studies/[^/]+/trials/[^/]+/(tell|fail|withdraw)", Right.RUN),
+    ("DELETE", r"/api/jobs/[^/]+", Right.RUN),
+    ("POST", r"/studies/[^/]+/(ask|look|own|attach)", Right.RUN),
+    ("POST", r"/studies/[^/]+/trials/[^/]+", Right.RUN),
+    ("POST", r"/studies/[^/]+/jobs/[^/]+/cancel", Right.RUN),
+)
+"""What may change something, and the right that it needs: one table for the page and the API."""
+
+
+def needed(method: str, path: str) -> Right:
+    """The right to make a request; what is not in the table and may change something needs the highest."""
+    if method in SAFE:
+        return Right.READ
+    found = (right for verb, pattern, right in CHANGES if verb == method and re.fullmatch(pattern, path))
+    return next(found, Right.ADMINISTER)
 
 
 FOR_PROGRAMS = ("application/json", "text/csv", "application/x-ndjson")
