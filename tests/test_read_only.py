@@ -16,18 +16,19 @@ from sqlalchemy import make_url, text
 
 import hentropy as he
 from hentropy.adapters.mcp import StudyTools
-from hentropy.errors import ReadOnly, StorageError
+from hentropy.errors import HentropyError, ReadOnly
 from hentropy.studies.execution.executor import Evaluation, Executor
-from hentropy.studies.execution.runner import run
+from hentropy.studies.execution.runner import RunListener, run
 from hentropy.studies.storage import back_up, open_store
 from hentropy.studies.storage.database import Database
 from hentropy.studies.storage.tables import NEWEST, VERSION_TABLE
 from hentropy.views.server.settings import Settings
+from hentropy.views.text.formats import iso
 from support.commands import STUDY, done, refused
 from support.crashing import read_without_rights
 from support.old_stores import old_store
 from support.serving import served
-from support.visiting import browser, sent
+from support.visiting import browser
 from support.waiting import PATIENCE
 
 READING = [
@@ -259,7 +260,8 @@ def test_a_read_only_server_shows_and_computes_and_changes_nothing(tmp_path: Pat
     keep(path).close()
     before = listing_of(path)
     with served(Settings(f"sqlite:///{path}", read_only=True)) as server:
-        assert "lab" in server.http.get("/studies/1").text
+        page = server.http.get("/studies/1").text
+        assert ("lab" in page, "(read only)" in page, 'method="post"' in page) == (True, True, False)
         answer = server.http.post("/api/studies/1/decide?wait=1", json={})
         assert answer.status_code in (200, 202), answer.text
         for url, body in (
@@ -281,7 +283,8 @@ def test_a_read_only_server_shows_an_old_store(tmp_path: Path) -> None:
         assert answer.status_code == 403
         assert "lab.db` makes a backup and brings it up to date" in answer.json()["error"]["sentence"]
         with browser(server) as visit:
-            page = sent(visit, "/studies/1/trials/3", "/studies/1/trials/3", what="withdraw", note="no time")
+            begun = iso(server.services.study_service.record(1).created_at) or ""
+            page = visit.post("/studies/1/trials/3", data={"begun": begun, "what": "withdraw", "note": "no time"})
         assert page.status_code == 403
         assert "lab.db` makes a backup and brings it up to date" in page.text
 
@@ -312,7 +315,8 @@ class Upgraded(Executor):
     def wait(self, timeout: float | None = None) -> list[tuple[int, Evaluation]]:
         with self._store._backend.transaction(writes=True) as connection:
             connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0999'"))
-        return [(self._numbers.pop(), Evaluation({"": he.Measurement(7.25)}))]
+        ended, self._numbers = self._numbers, set()
+        return [(number, Evaluation({"": he.Measurement(7.25)})) for number in ended]
 
     def close(self) -> None:
         self._numbers.clear()
@@ -321,6 +325,8 @@ class Upgraded(Executor):
 def test_a_worker_whose_store_is_upgraded_says_so_at_once(store_url: str) -> None:
     study = keep(store_url)
     assert isinstance(study.store, Database)
-    with pytest.raises(StorageError, match=r"has format 999, this program writes .*trial 2 is not recorded: .*7\.25"):
-        run(study, Upgraded(study.store))
+    troubles: list[HentropyError] = []
+    with pytest.raises(ReadOnly, match=r"has format 999, this program writes .* upgrade hentropy, then start again"):
+        run(study, Upgraded(study.store), watch=RunListener(trouble=troubles.append))
+    assert [str(trouble) for trouble in troubles] == ["the outcome of trial 2 is not recorded, tell it by hand: 7.25"]
     study.close()

@@ -5,6 +5,7 @@ any tokens, by being on this machine.
 """
 
 import re
+from dataclasses import replace
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers
@@ -37,6 +38,7 @@ class AccessControl:
         self._token_hash = None if settings.token is None else hashed(settings.token)
         self._people = None if settings.people is None else People(settings.people)
         self._secure = settings.secure
+        self.read_only = settings.read_only
         self.cookie = f"hentropy_{settings.port}"  # browsers do not keep the cookies of two ports apart
         self._sessions = Sessions(limits.sessions, limits.session_seconds)
         self._seconds = int(limits.session_seconds)
@@ -203,7 +205,8 @@ class Door:
             return
         headers, path, api = Headers(scope=scope), scope["path"], is_api(scope["path"])
         everybody = path in OPEN or path.startswith(STATIC)
-        access = scope[KEY] = self._access_control.recognise(scope, headers)
+        access = self._access_control.recognise(scope, headers)
+        scope[KEY] = replace(access, read_only=self._access_control.read_only)
         changing = scope["method"] not in SAFE
         page = not (everybody or api or changing or self._access_control.open)
         if page and (entered := self._by_link(scope, access)):

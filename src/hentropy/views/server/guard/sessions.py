@@ -33,12 +33,14 @@ How = Literal["open", "bearer", "session", "proxy", "nobody"]
 class Access:
     """How somebody got in: an open server, a bearer token, a session, the word of a trusted proxy, or not yet.
 
-    `session` is what the cookie of a session says. Without a `person`, it is the account of the server.
+    `session` is what the cookie of a session says. Without a `person`, it is the account of the server. Of one that is
+    `read_only`, pages have no forms for changes, whoever it is; requests for them are refused by the store.
     """
 
     how: How
     session: str
     person: Person | None = None
+    read_only: bool = False
 
     @property
     def may(self) -> bool:

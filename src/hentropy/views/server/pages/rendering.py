@@ -137,15 +137,7 @@ def _templates() -> Environment:
 
 def page(template: str, visitor: Access, status: int = 200, **shown: Any) -> HTMLResponse:
     """A page for somebody."""
-    text = (
-        _templates()
-        .get_template(template)
-        .render(
-            signed_in=visitor.how == "session",
-            person=visitor.name,
-            may_run=visitor.right >= Right.RUN,
-            may_define=visitor.right >= Right.DEFINE,
-            **shown,
-        )
-    )
+    right = Right.READ if visitor.read_only else visitor.right
+    offered = {"person": visitor.name, "may_run": right >= Right.RUN, "may_define": right >= Right.DEFINE}
+    text = _templates().get_template(template).render(signed_in=visitor.how == "session", **offered, **shown)
     return HTMLResponse(text, status)
