@@ -216,14 +216,14 @@ def check(made: Picture) -> None:
             arrays = {field.name: getattr(mark, field.name) for field in fields(mark)}
             if "z" in arrays:
                 assert arrays["z"].shape == (len(arrays["y"]), len(arrays["x"]))
+                assert not arrays.get("texts") or np.shape(arrays["texts"]) == arrays["z"].shape
             elif "edges" in arrays:
                 assert len(arrays["edges"]) == len(arrays["heights"]) + 1
                 assert (np.diff(arrays["edges"]) > 0).all()
             else:
                 sizes = {value.shape[-1:] for value in arrays.values() if isinstance(value, np.ndarray)}
                 assert len(sizes) <= 1
-            if arrays.get("texts"):
-                assert len(arrays["texts"]) == len(arrays["x"])
+                assert not arrays.get("texts") or len(arrays["texts"]) == len(arrays["x"])
             if isinstance(mark, Line) and None not in (part.y.low, part.y.high) and np.isfinite(mark.y).any():
                 assert part.y.low <= np.nanmin(mark.y) <= np.nanmax(mark.y) <= part.y.high
 

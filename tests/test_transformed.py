@@ -24,8 +24,6 @@ from support.beliefs import composed, designs, gaussian, tensor, transformed
 from support.decisions import POOL, ROWS, SPACE, each_way
 from support.tiers import nightly
 
-pytestmark = pytest.mark.smoke
-
 BENDS = {"up": (0.2, 3.0, 0.5), "down": (8.0, 0.25, -1.0), "none": (1.3, 1.3, 0.2), "decades": (1e-5, 2.0, 0.4)}
 
 
