@@ -188,7 +188,7 @@ def test_a_long_list_is_searched_as_whole_actions_are(
     after, other = (search.best_after(fantasy, x, steps=1) for search in (quick, slow))
     assert bool((after.loss <= other.loss + 1e-6).all())
     again = priced.expected_loss(fantasy.moments(after.actions, he.Needs.MEAN), after.actions, nodes.z)
-    assert after.loss == pytest.approx(again[0], abs=1e-9)
+    assert after.loss == pytest.approx(again[0], rel=1e-7)  # the same chances, from products of other shapes
 
 
 SURE = 30.0
