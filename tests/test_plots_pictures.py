@@ -188,7 +188,7 @@ def conforms(it: he.Study, names: Sequence[str]) -> dict[str, Picture]:
     shown = [title for name in ("known", "decided") if name in made for title in titles_of(made[name])]
     for index in varying(scene.space)[:8] if "known" in made else ():
         title = scene.space.fields[index].title  # with its unit
-        assert any(each.startswith(title) for each in shown), title
+        assert any(each.startswith(title) or each.endswith(f"by {title}") for each in shown), title
     return made
 
 
