@@ -16,7 +16,7 @@ from benchmarks.verbs import kept, kill, note_down, sound, started
 
 import hentropy as he
 from experiments.executors import one_thread
-from hentropy.studies.execution.leases import Lookout, Terms
+from hentropy.studies.execution.leases import LeaseObserver, Terms
 from hentropy.studies.records import State
 from hentropy.studies.storage.database import WRITES
 from hentropy.studies.storage.tables import upgrade
@@ -179,7 +179,7 @@ def test_a_killed_worker_gives_its_trial_back_at_once_on_the_same_machine(store_
 def test_a_worker_elsewhere_keeps_its_trial_until_its_lease_ends(store_url: str) -> None:
     study = kept(store_url)
     passed = 0.0
-    lookout = Lookout(Terms(lease=LEASE, lost_retries=1), lambda: passed)
+    lookout = LeaseObserver(Terms(lease=LEASE, lost_retries=1), lambda: passed)
     for owner in ("far|another-machine|77|123|a", "far|another-machine|78|124|b"):
         if not study.records:
             study.begin(owner, LEASE)
@@ -199,7 +199,7 @@ def test_a_person_has_a_trial_for_ever(store_url: str) -> None:
     study = kept(store_url)
     study.ask()
     times = iter(range(0, 10**9, 10**6))
-    lookout = Lookout(Terms(lease=1.0), lambda: next(times))
+    lookout = LeaseObserver(Terms(lease=1.0), lambda: next(times))
     for _ in range(3):
         assert lookout.claim(study, new_owner()) is None
     study.close()

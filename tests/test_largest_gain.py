@@ -15,7 +15,7 @@ import hentropy as he
 from hentropy import Real, Space, propose
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers.ascent import CLOSE, ascend, beside, first_designs, step_lengths
-from hentropy.core.solvers.base import Outlay, leading, with_few_draws
+from hentropy.core.solvers.base import CostModel, leading, with_few_draws
 from support.beliefs import designs, gaussian
 from support.decisions import ROWS, SPACE
 from support.tiers import cover, nightly
@@ -119,7 +119,7 @@ def test_gains_of_separate_ascents_can_be_compared() -> None:
     torch.testing.assert_close(alone[2], appraisal.screen(x[:1], nodes))
 
 
-class _NoNumber(Outlay):
+class _NoNumber(CostModel):
     """Designs in one half of the space have a worth that is no number."""
 
     def score(self, gains: torch.Tensor, x: torch.Tensor) -> torch.Tensor:

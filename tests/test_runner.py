@@ -15,7 +15,7 @@ import hentropy as he
 from hentropy.errors import Gone, StorageError, StudyError
 from hentropy.studies.execution import Evaluation, Executor, Local, Processes, PythonObjective
 from hentropy.studies.execution.cluster import Dask
-from hentropy.studies.execution.leases import Lookout, Taken, Terms, finish, give_back, renew, take
+from hentropy.studies.execution.leases import LeaseObserver, Taken, Terms, finish, give_back, renew, take
 from hentropy.studies.execution.runner import RunListener, _Run, run
 from hentropy.studies.records import State
 from hentropy.studies.storage import MemoryStore, Store, open_store
@@ -336,7 +336,7 @@ def test_a_worker_that_is_seen_to_live_has_more_time() -> None:
     made = study()
     made.begin(new_owner(), lease=1.0)
     passed = 0.0
-    lookout = Lookout(Terms(lease=1.0), lambda: passed)
+    lookout = LeaseObserver(Terms(lease=1.0), lambda: passed)
     assert lookout.claim(made, "another") is None
     passed = 61.0
     assert lookout.claim(made, "another") is None
@@ -350,7 +350,7 @@ def test_what_was_given_back_is_free_whatever_the_clock_says() -> None:
     made.begin(mine, lease=60.0)
     give_back(made, 0, mine)
     made.log.change(0, lambda old, now: replace(old, lease_until=(old.lease_until or 0.0) + 3600.0))
-    assert Lookout(Terms()).claim(made, "another") is not None
+    assert LeaseObserver(Terms()).claim(made, "another") is not None
 
 
 @pytest.mark.parametrize(
@@ -445,7 +445,7 @@ def test_a_lost_worker_is_no_failure_of_the_design_and_its_result_is_still_taken
     """Four workers on other machines are not heard of, one after the other; then all of them come back with a value."""
     made = study()
     passed, owners = 0.0, [f"far|elsewhere|{number}|1|a" for number in range(4)]
-    lookout = Lookout(Terms(lease=60.0), lambda: passed)
+    lookout = LeaseObserver(Terms(lease=60.0), lambda: passed)
     made.begin(owners[0], lease=60.0)
     for owner in (*owners[1:], FAR):
         assert lookout.claim(made, owner) is None
@@ -551,7 +551,7 @@ def test_clocks_that_jump_end_no_lease_and_prolong_none(hours: float) -> None:
     worker = "far|elsewhere|1|1|a"
     made.begin(worker, lease=60.0)
     passed = 0.0
-    lookout = Lookout(Terms(lease=60.0), lambda: passed)
+    lookout = LeaseObserver(Terms(lease=60.0), lambda: passed)
     for step in range(60):
         passed = 10.0 * step
         store.ahead = 3600.0 * hours if step % 7 > 3 else 0.0

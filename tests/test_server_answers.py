@@ -9,7 +9,7 @@ import pytest
 from hentropy import Real, Space
 from hentropy.studies.outcomes import Outcomes
 from hentropy.views.server.pages.forms import Mistaken, result_in
-from hentropy.views.server.settings import LONGEST_NOTE, Settings
+from hentropy.views.server.settings import MAX_NOTE_LENGTH, Settings
 from hentropy.views.server.study_service import EarlierExperiment
 from support.serving import Served, served
 from support.visiting import browser
@@ -63,7 +63,7 @@ def test_events_are_never_packed(here: Served) -> None:
 
 
 def test_a_note_may_be_as_long_on_the_page_as_in_the_api(here: Served) -> None:
-    longest = "é" * LONGEST_NOTE
+    longest = "é" * MAX_NOTE_LENGTH
     outcomes = Outcomes.of(None, Space(x=Real(0, 1)))
     assert result_in({"o0": "1", "note": longest}, outcomes).note == longest
     with pytest.raises(Mistaken, match=r"10,001 letters; at most 10,000 are kept"):

@@ -11,7 +11,7 @@ import pytest
 from starlette.types import Message
 
 from hentropy.views.client import RemoteStudy
-from hentropy.views.server.guard.bodies import Unread
+from hentropy.views.server.guard.bodies import UnreadBodies
 from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import TOKEN, Served, served
 from support.waiting import PATIENCE, until
@@ -133,7 +133,7 @@ def test_an_answer_before_the_end_of_a_request_ends_the_connection() -> None:
             sent.append(message)
 
         scope = {"type": "http", "headers": [(b"content-length", b"3")]}
-        await Unread(refuse, ServerLimits(login_seconds=0.05))(scope, receive, send)
+        await UnreadBodies(refuse, ServerLimits(login_seconds=0.05))(scope, receive, send)
         return sent, pieces
 
     for endless in (False, True):

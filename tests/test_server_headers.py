@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hentropy.views.server.guard.hosts import Hosts
+from hentropy.views.server.guard.hosts import TrustedHosts
 from hentropy.views.server.settings import Settings
 from support.serving import PATIENCE, TOKEN, Served, served
 
@@ -39,13 +39,13 @@ def test_a_foreign_name_that_leads_here_is_refused(here: Served, host: str, stat
 
 
 def test_names_of_a_server_for_others() -> None:
-    wide = Hosts(_nothing, Settings("sqlite:///x.db", "0.0.0.0", token=TOKEN, hosts=("Lab.example",)))
+    wide = TrustedHosts(_nothing, Settings("sqlite:///x.db", "0.0.0.0", token=TOKEN, hosts=("Lab.example",)))
     machine = socket.gethostname()
     assert all(
         wide.allows(host) for host in ("192.0.2.7:8470", "lab.example", machine, f"{machine}:1", "[2001:db8::1]")
     )
     assert not any(wide.allows(host) for host in ("evil.example", "", "192.0.2.7.evil.example"))
-    assert Hosts(_nothing, Settings("sqlite:///x.db", hosts=("*",))).allows("any.example")
+    assert TrustedHosts(_nothing, Settings("sqlite:///x.db", hosts=("*",))).allows("any.example")
 
 
 async def _nothing(*_: Any) -> None:

@@ -13,7 +13,7 @@ from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Entry, State, Trial
 from hentropy.views.client import RemoteStudy
 from hentropy.views.server.pages.own_form import design_fields, design_in
-from hentropy.views.server.pages.trial_view import Wanted, trial_table
+from hentropy.views.server.pages.trial_view import TableQuery, trial_table
 from hentropy.views.server.pages.verdict_view import counterparts, moved, verdict_view
 from hentropy.views.server.study_service import EarlierExperiment
 from hentropy.views.text.formats import design_columns
@@ -274,10 +274,11 @@ def test_texts_are_sorted_as_texts_and_numbers_as_numbers() -> None:
         Entry(Trial(i, {"solvent": solvent, "loading": loading}, State.COMPLETE, measured(0.0)), float(i), float(i))
         for i, (solvent, loading) in enumerate([("b", 10.0), ("a", 2.0), ("c", 10.0)])
     ]
-    shown = trial_table(done, design_columns(space), Outcomes.of(None, space), Wanted("p0", down=False))
+    shown = trial_table(done, design_columns(space), Outcomes.of(None, space), TableQuery("p0", down=False))
     assert [row.number for row in shown.rows] == [1, 0, 2]
     assert (
-        trial_table(done, design_columns(space), Outcomes.of(None, space), Wanted("p1", down=False)).rows[0].number == 1
+        trial_table(done, design_columns(space), Outcomes.of(None, space), TableQuery("p1", down=False)).rows[0].number
+        == 1
     )
     assert [(heading.title, heading.numeric) for heading in shown.columns[1:3]] == [
         ("solvent", False),

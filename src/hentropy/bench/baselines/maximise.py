@@ -15,7 +15,7 @@ from hentropy.core.beliefs import Belief, Gaussian, Needs
 from hentropy.core.decisions import Decision, LevelSets
 from hentropy.core.gain import Appraisal
 from hentropy.core.solvers import Cost, Finalists
-from hentropy.core.solvers.base import Outlay, checked_cost, leading
+from hentropy.core.solvers.base import CostModel, checked_cost, leading
 from hentropy.core.spaces import DesignSpace
 from hentropy.errors import InputError, ModelError
 
@@ -120,7 +120,7 @@ def _per_cost(values: Tensor, x: Tensor, cost: Cost | None) -> Tensor:
     """Values (b) per cost of designs (b x d); negative ones times cost, so that the dearer is always the worse."""
     if cost is None:
         return values
-    if isinstance(cost, Outlay):
+    if isinstance(cost, CostModel):
         return cost.score(values, x.unsqueeze(-2))
     costs = checked_cost(cost, x.unsqueeze(-2))
     return torch.where(values > 0, values / costs, values * costs)

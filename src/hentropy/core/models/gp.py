@@ -472,7 +472,7 @@ LOOKS = 2
 
 
 @dataclass(frozen=True)
-class Account:
+class Explanation:
     """The data and the families given them, where all observations are trusted, or some are held for gross errors.
 
     Then these have `odds` against none, and `beside` are the families that trust all.
@@ -489,7 +489,7 @@ class Account:
 
 
 def _warped(
-    accounts: list[Account], draws: int, generator: torch.Generator
+    accounts: list[Explanation], draws: int, generator: torch.Generator
 ) -> tuple[Observations, list[Fitted]] | None:
     """The data, coordinates stretched, and the families that trust them, where that is clearly more probable.
 
@@ -517,7 +517,7 @@ def _warped(
 
 def _stretched(
     data: Observations, trusting: list[Fitted], draws: int, generator: torch.Generator
-) -> tuple[Gaussian, list[Account]]:
+) -> tuple[Gaussian, list[Explanation]]:
     """As `_families`, with coordinates stretched where the data ask for it."""
     belief, accounts = _families(data, trusting, draws, generator)
     warped = _warped(accounts, draws, generator)
@@ -526,14 +526,14 @@ def _stretched(
 
 def _families(
     data: Observations, trusting: list[Fitted], draws: int, generator: torch.Generator
-) -> tuple[Gaussian, list[Account]]:
+) -> tuple[Gaussian, list[Explanation]]:
     """The mixture of several families, weighted by stacking; most of it doubts what looks like gross errors.
 
     And the account that trusts all observations, with the one that doubts some behind it if it is the more probable.
     """
     target = trusting[0].target
     belief = seen = _stacked(data, trusting)
-    accounts = [Account(data, trusting)]
+    accounts = [Explanation(data, trusting)]
     if target.noise is not None or target.tails is not None or not LEAST <= len(data.X) <= MOST:
         return belief, accounts
     before = torch.zeros_like(data.outcomes, dtype=torch.bool)
@@ -549,7 +549,7 @@ def _families(
         seen = _stacked(again, doubtful)
         if odds > accounts[-1].odds:
             belief = _stacked(again, [*doubtful, *(one.some(1) for one in believing)])
-            accounts = [accounts[0], Account(again, doubtful, odds, believing)]
+            accounts = [accounts[0], Explanation(again, doubtful, odds, believing)]
     return belief, accounts
 
 
@@ -589,7 +589,7 @@ def _over_decades(
     return belief if error <= WORSE**2 * usual else None
 
 
-def _transformed(accounts: list[Account], draws: int, generator: torch.Generator) -> Transformed | None:
+def _transformed(accounts: list[Explanation], draws: int, generator: torch.Generator) -> Transformed | None:
     """Two draws of each family about the outcomes, one of the first about transformed ones, weighted by stacking.
 
     With `draws` of 1 each has its most probable hyperparameters instead. None where a transform is not better than none

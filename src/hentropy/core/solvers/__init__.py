@@ -2,7 +2,7 @@
 
 from hentropy.core.solvers.ascent import Nested, OneShot
 from hentropy.core.solvers.assays import Assay, AssayProposal, observing, propose_assay
-from hentropy.core.solvers.base import Cost, CostFunction, Finalists, NetOfCost, Outlay, PerCost, Solver
+from hentropy.core.solvers.base import Cost, CostFunction, CostModel, Finalists, NetOfCost, PerCost, Solver
 from hentropy.core.solvers.finite import Finite
 from hentropy.core.solvers.propose import Auto, Outlook, Proposal, propose
 
@@ -12,12 +12,12 @@ __all__ = [
     "Auto",
     "Cost",
     "CostFunction",
+    "CostModel",
     "Finalists",
     "Finite",
     "Nested",
     "NetOfCost",
     "OneShot",
-    "Outlay",
     "Outlook",
     "PerCost",
     "Proposal",

@@ -10,7 +10,7 @@ from hentropy.errors import InputError
 from hentropy.lazy import Tensor, torch
 
 
-class Outlay(ABC):
+class CostModel(ABC):
     """What designs cost, and how that counts against what they gain."""
 
     @abstractmethod
@@ -21,7 +21,7 @@ class Outlay(ABC):
 CostFunction = Callable[[Tensor], Tensor]
 """What a set of designs costs: b x q x d to b, above zero."""
 
-Cost = CostFunction | Outlay
+Cost = CostFunction | CostModel
 """Costs by which gains are divided, or that say themselves how they count."""
 
 
@@ -85,7 +85,7 @@ def leader(appraisal: Appraisal, x: Tensor, cost: Cost | None) -> tuple[int, App
 
 
 @dataclass(frozen=True)
-class PerCost(Outlay):
+class PerCost(CostModel):
     """Gain per cost."""
 
     cost: CostFunction
@@ -96,7 +96,7 @@ class PerCost(Outlay):
 
 
 @dataclass(frozen=True)
-class NetOfCost(Outlay):
+class NetOfCost(CostModel):
     """Gain minus cost, which has a `price` in units of the loss."""
 
     cost: CostFunction
@@ -108,7 +108,7 @@ class NetOfCost(Outlay):
 
 
 @dataclass(frozen=True)
-class IfSuccessful(Outlay):
+class IfSuccessful(CostModel):
     """What designs that may fail are expected to gain, against their cost."""
 
     appraisal: Appraisal
@@ -128,7 +128,7 @@ def per_cost(gains: Tensor, x: Tensor, cost: Cost | None) -> Tensor:
     """What gains (b) of designs (b x q x d) are worth: per cost, unless the cost says how it counts."""
     if cost is None:
         return gains
-    return (cost if isinstance(cost, Outlay) else PerCost(cost)).score(gains, x)
+    return (cost if isinstance(cost, CostModel) else PerCost(cost)).score(gains, x)
 
 
 def checked_cost(cost: CostFunction, x: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ from hentropy.studies.definition.parts import (
 )
 from hentropy.studies.definition.schema import Description
 
-MOST = 100
+MAX_MISTAKES = 100
 """Mistakes that are told: whoever reads them begins with the first."""
 
 _FORMS: dict[str, tuple[int, Mapping[str, type[BaseModel]]]] = {
@@ -137,13 +137,13 @@ def mistakes(
     found = _found(error, words, top)
     lines = [f"{dotted(under + path)}: {line}" if under + path else line for path, line in found]
     more = error.error_count()
-    return lines if more <= MOST else [*lines, f"... and more: {more} in all"]
+    return lines if more <= MAX_MISTAKES else [*lines, f"... and more: {more} in all"]
 
 
 def _found(error: ValidationError, words: Any, top: type[BaseModel]) -> list[tuple[Place, str]]:
     """The mistakes, each with the keys that lead to it."""
     details = error.errors(include_url=False)
-    found = [_mistake(detail["type"], detail, words, top) for detail in details[:MOST]]
+    found = [_mistake(detail["type"], detail, words, top) for detail in details[:MAX_MISTAKES]]
     # where several types are allowed, the one that got furthest is the one that was meant
     deepest = [m for m in found if not any(len(o.path) > len(m.path) == _shared(o.path, m.path) for o in found)]
     paths = list(dict.fromkeys(m.path for m in deepest))

@@ -47,7 +47,7 @@ class Taken(HentropyError):  # noqa: N818 (it reads better where it is caught)
     """Another worker has taken over this trial."""
 
 
-class Lookout:
+class LeaseObserver:
     """What one worker has seen of the leases of all: which trials it may take over."""
 
     def __init__(self, terms: Terms, now: Callable[[], float] = time.monotonic) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hentropy.core.clock import Clock
 from hentropy.errors import ExecutionError, Gone, HentropyError, ReadOnly, StorageError
 from hentropy.studies.execution.executor import Evaluation, Executor
-from hentropy.studies.execution.leases import Lookout, Taken, Terms, finish, give_back, renew
+from hentropy.studies.execution.leases import LeaseObserver, Taken, Terms, finish, give_back, renew
 from hentropy.studies.records import State, Trial
 from hentropy.studies.storage.turns import every, new_owner
 from hentropy.studies.study import Study
@@ -78,7 +78,7 @@ class _Run:
         self.terms = terms
         self.watch = watch
         self.owner = new_owner()
-        self.lookout = Lookout(terms)
+        self.lookout = LeaseObserver(terms)
         self.in_hand: set[int] = set()
         self.held: dict[int, Evaluation] = {}
         """Outcomes that are not recorded yet."""

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from hentropy.errors import InputError
-from hentropy.studies.records.numbers import LONGEST, brief, one_line, plain_number
+from hentropy.studies.records.numbers import MAX_VALUE_LENGTH, brief, one_line, plain_number
 
 DELIMITERS = (",", ";", "\t")
 
@@ -92,5 +92,5 @@ def number_in(what: str, text: str) -> float:
         comma = "a decimal comma; write numbers with a point" if re.fullmatch(r"[+-]?[\d.]*,\d+", text) else ""
         raise InputError(f"{what} is {brief(text)}: {comma or 'not a number'}") from None
     if not math.isfinite(number):
-        raise InputError(f"{what} is {one_line(text, LONGEST)}: not a finite number")
+        raise InputError(f"{what} is {one_line(text, MAX_VALUE_LENGTH)}: not a finite number")
     return number

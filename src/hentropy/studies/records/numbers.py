@@ -9,7 +9,7 @@ from hentropy.core.given import is_number
 from hentropy.errors import Advice, InputError
 from hentropy.lazy import Tensor
 
-LEAST = 5
+MIN_DIGITS = 5
 BEYOND = 2
 """A number is written two digits beyond the first digit of its spread."""
 
@@ -19,11 +19,11 @@ FULL = 1e12
 WHOLE_PART = 1e10
 """Below this the whole part of a number is never rounded away."""
 
-MOST = 15
+MAX_DIGITS = 15
 """A double holds no more digits than these for certain."""
 
 
-def short(value: float, spread: float | None = None, least: int = LEAST) -> str:
+def short(value: float, spread: float | None = None, least: int = MIN_DIGITS) -> str:
     """A number with at least this many significant digits, its whole part, and all that its spread calls for.
 
     The `spread` is how far the number may be off, or how far it and its like lie apart. Whole numbers are in full;
@@ -44,7 +44,7 @@ def short(value: float, spread: float | None = None, least: int = LEAST) -> str:
         digits = max(digits, first + (1 if known else 2))
     if spread is not None and known:
         digits = max(digits, first - math.floor(math.log10(spread)) + 1 + BEYOND)
-    return f"{number:.{min(digits, MOST)}g}"
+    return f"{number:.{min(digits, MAX_DIGITS)}g}"
 
 
 def plain_number(text: str) -> float:
@@ -70,10 +70,10 @@ def value_text(value: Any, spread: float | None = None) -> str:
     """A value of a design as people write it: a number in short, an option as it is, nothing where there is none."""
     if value is None:
         return ""
-    return short(value, spread) if is_number(value) else one_line(str(value), LONGEST)
+    return short(value, spread) if is_number(value) else one_line(str(value), MAX_VALUE_LENGTH)
 
 
-LONGEST = 60
+MAX_VALUE_LENGTH = 60
 """The most characters of a value in a message."""
 
 
@@ -85,7 +85,7 @@ def one_line(text: str, width: int) -> str:
 
 def brief(value: object) -> str:
     """What somebody gave, in a message: as Python writes it, but on one line and not long."""
-    return one_line(repr(value), LONGEST)
+    return one_line(repr(value), MAX_VALUE_LENGTH)
 
 
 def counted(count: int, noun: str) -> str:

@@ -11,7 +11,7 @@ from hentropy.errors import InputError
 from hentropy.studies.records.numbers import number_told
 from hentropy.studies.records.trial import Trial
 
-LONGEST = 100
+MAX_NAME_LENGTH = 100
 """Letters of a name, a unit or a grade."""
 
 MOST_GRADES = 20
@@ -155,13 +155,13 @@ def _check_grades(grades: tuple[Any, ...]) -> None:
         raise InputError(f"grades are names, from the worst to the best; got {list(grades)}")
     if not 2 <= len(grades) <= MOST_GRADES or len({one.casefold() for one in grades}) < len(grades):
         raise InputError(f"an outcome has 2 to {MOST_GRADES} different grades; got {list(grades)}")
-    if any(len(one) > LONGEST for one in grades):
-        raise InputError(f"the name of a grade has at most {LONGEST} letters")
+    if any(len(one) > MAX_NAME_LENGTH for one in grades):
+        raise InputError(f"the name of a grade has at most {MAX_NAME_LENGTH} letters")
 
 
 def check_unit(unit: Any) -> None:
     """Refuse what is no unit."""
-    if not isinstance(unit, str) or len(unit) > LONGEST or (unit and not unit.isprintable()):
+    if not isinstance(unit, str) or len(unit) > MAX_NAME_LENGTH or (unit and not unit.isprintable()):
         raise InputError(f"the unit of an outcome must be a short text, such as '%', got {unit!r}")
 
 
@@ -169,8 +169,10 @@ def check_text(what: str, name: Any) -> None:
     """An `InputError` unless an outcome or an assay can have such a name at all."""
     if not isinstance(name, str) or not name.strip() or name != name.strip() or not name.isprintable():
         raise InputError(f"an {what} is called {name!r}; its name must be a text without spaces around it")
-    if len(name) > LONGEST:
-        raise InputError(f"the name of the {what} {name[:20]}... has {len(name)} letters; at most {LONGEST} are kept")
+    if len(name) > MAX_NAME_LENGTH:
+        raise InputError(
+            f"the name of the {what} {name[:20]}... has {len(name)} letters; at most {MAX_NAME_LENGTH} are kept"
+        )
 
 
 def check_name(name: Any, others: Collection[Any], parameters: Collection[str]) -> None:

@@ -15,7 +15,7 @@ from hentropy.core.decisions.headlines import known, probable
 from hentropy.studies.records.numbers import counted, short, span
 
 SHOWN_ROWS = 12
-LONGEST = 110
+MAX_TEXT_LENGTH = 110
 WIDTH = 80
 WIDEST = 100_000
 
@@ -168,7 +168,7 @@ class Verdict:
     @property
     def heading(self) -> str:
         """The answer in a sentence, what it is based on, and whether more experiments are worthwhile."""
-        said = self.headline or f"{_clipped(self.decision, LONGEST)}."
+        said = self.headline or f"{_clipped(self.decision, MAX_TEXT_LENGTH)}."
         beside = f"{self.beside} " if self.beside else ""
         return f"{said} {beside}{self.stands_on.capitalize()}. {self.worth}".strip()
 
@@ -246,7 +246,7 @@ class Verdict:
         tables = [self._lying(block) for block in lying(len(self.titles), len(self.action), len(cells))]
         tables = tables or [_html_table(self.titles, cells)]
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        stated = f"{html.escape(_clipped(self.decision, LONGEST))}: {html.escape(self.loss)}"
+        stated = f"{html.escape(_clipped(self.decision, MAX_TEXT_LENGTH))}: {html.escape(self.loss)}"
         details = f"<details><summary>The decision as stated, and its expected loss</summary>{stated}</details>"
         return f"<p><b>{html.escape(self.heading)}</b></p>{''.join(tables)}{notes}{details}"
 
@@ -336,7 +336,7 @@ def cell_text(row: Mapping[str, Any], name: str, spread: float | None = None) ->
     if isinstance(value, float) and name in _probabilities(row):
         return f"{100.0 * value:.0f} %" if name.startswith("sd") else probable(value)
     if not isinstance(value, float):
-        return "" if value is None else _clipped(str(value), LONGEST)
+        return "" if value is None else _clipped(str(value), MAX_TEXT_LENGTH)
     if isinstance(sd, float) and sd > 0.0:
         return known(value, sd)
     return short(value, spread)

@@ -24,7 +24,7 @@ MATERIAL = (
 )
 """The parts of a definition that proposals depend on."""
 
-LONGEST = 60
+MAX_VALUE_LENGTH = 60
 """The most characters of a value in a message."""
 
 COMPUTED_WITH = ("torch", "gpytorch", "botorch", "numpy", "scipy")
@@ -81,7 +81,7 @@ def _lines(path: str, there: Any, here: Any) -> list[str]:
 
 def _brief(value: Any) -> str:
     text = "nothing" if value is None else repr(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[: MAX_VALUE_LENGTH - 3]}..."
 
 
 def differences(there: Mapping[str, Any], definition: Mapping[str, Any]) -> list[str]:

@@ -27,7 +27,7 @@ from hentropy.core.decisions import Decision, Identify
 from hentropy.core.decisions.base import by_outcome, checked_loss
 from hentropy.core.entropy import check_fit
 from hentropy.core.gain import Appraisal
-from hentropy.core.solvers import Cost, Finalists, Outlay, Solver
+from hentropy.core.solvers import Cost, CostModel, Finalists, Solver
 from hentropy.core.solvers.ascent import first_designs
 from hentropy.core.solvers.base import IfSuccessful, per_cost
 from hentropy.core.spaces import DesignSpace, Pool
@@ -45,7 +45,7 @@ NONE_LEFT = f"{ALL_FAILED} or was measured without noise"
 PAIRS = 2**18
 """Pairs of a design and a trial that are compared at once."""
 
-REACH = 0.1
+FAILURE_REACH = 0.1
 """How far a trial tells of success or failure around it: this share of the diagonal of the unit cube."""
 
 
@@ -119,7 +119,7 @@ def _listed(space: Pool, rows: list[Tensor]) -> Tensor:
 
 
 @dataclass(frozen=True)
-class PerSuccess(Outlay):
+class PerSuccess(CostModel):
     """Gains count by the chance that none of the designs fails, against their cost.
 
     The chance at x is (1 + S) / (1 + S + F); S and F add (reach / distance)^4 over trials that succeeded and failed.
@@ -141,7 +141,7 @@ class PerSuccess(Outlay):
         """The sum over trials of (reach / distance)^4, at designs b x q x d of the unit cube: b x q."""
         if not len(trials):
             return unit.new_zeros(unit.shape[:-1])
-        places, reach = self.space.to_unit(trials.to(unit)), REACH**2 * self.space.dim
+        places, reach = self.space.to_unit(trials.to(unit)), FAILURE_REACH**2 * self.space.dim
         parts = []
         for part in unit.reshape(-1, unit.shape[-1]).split(max(1, PAIRS // len(trials))):
             square = (part.unsqueeze(-2) - places).square().sum(-1)
@@ -166,13 +166,13 @@ NEGLIGIBLE = 1e-5
 ROUNDING = 1e-12
 """The share of a loss that is lost to rounding."""
 
-DRAWS = 64
-OUTCOMES = 12
+EXACT_DRAWS = 64
+EXACT_OUTCOMES = 12
 LOOKED_AT = 16
 """This many designs (times 1 + d) of a continuous space are looked at without noise, ..."""
 MOST_ROWS = 2_000
 """... and at most this many of a list: those that are known least."""
-LOOKED_AT_WELL, STEPS = 4, 8
+LOOKED_AT_WELL, DESCENT_STEPS = 4, 8
 """This many of them with a search for the best action after each outcome, of this many steps."""
 
 
@@ -216,7 +216,7 @@ def loss_scale(decision: Decision, belief: Belief, space: DesignSpace, action: A
         spreads = [float(belief.process.frame.scale)]
     points = torch.as_tensor(settled.points(action)).to(belief.X)
     mean = by_outcome(belief.means(points).mean[0], len(belief.outcomes))  # K, or K x o
-    noise = torch.randn(DRAWS, *mean.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    noise = torch.randn(EXACT_DRAWS, *mean.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     apart = torch.tensor(spreads, dtype=torch.float64).to(belief.X)
     f = mean + noise.to(belief.X) * (apart if len(spreads) > 1 else apart[0])
     loss = checked_loss(settled, f, action.expand(len(f), *action.shape) if isinstance(action, Tensor) else action)
@@ -263,7 +263,7 @@ def best_without_noise(
     best = per_cost(gains, x, cost).topk(min(LOOKED_AT_WELL, len(x))).indices
     if isinstance(appraisal.search, ContinuousSearch) and appraisal.applicable(1) is None:
         best = torch.cat([best, torch.arange(len(found), len(x))])  # screening values actions that it knows
-        gains[best] = torch.cat([appraisal.with_gradient(one, nodes, STEPS) for one in x[best].split(1)])
+        gains[best] = torch.cat([appraisal.with_gradient(one, nodes, DESCENT_STEPS) for one in x[best].split(1)])
     best = best[per_cost(gains[best], x[best], cost).argmax()]
     return Exact(x[best, 0], float(gains[best]), not appraisal.clock.expired)
 
@@ -294,10 +294,10 @@ def _far_nodes(belief: Belief) -> Nodes:
     """One outcome of every component, far into its tails; of many components (drawn functions) one each."""
     H = belief.components
     if belief.process is None and not belief.point_masses:
-        return belief.nodes(OUTCOMES * min(H, OUTCOMES), 1)
+        return belief.nodes(EXACT_OUTCOMES * min(H, EXACT_OUTCOMES), 1)
     one, weights = gauss_hermite(2), torch.full((H,), 1.0 / H, dtype=torch.float64)
     if belief.process is not None:
-        one, weights = gauss_hermite(OUTCOMES), belief.process.weights
+        one, weights = gauss_hermite(EXACT_OUTCOMES), belief.process.weights
     middle = weights.cumsum(0) - 0.5 * weights
     return Nodes(
         one.z.repeat(H, 1),

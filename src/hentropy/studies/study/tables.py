@@ -15,7 +15,7 @@ from hentropy.studies.records.outcome import ERROR_COLUMN
 LAST = 5
 """How many of the last trials are shown."""
 
-LONGEST = 110
+MAX_LINE_LENGTH = 110
 
 
 def study_html(
@@ -63,7 +63,7 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     line = short(value) if isinstance(value, float) else " ".join(str(value).split())
-    return html.escape(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…")
+    return html.escape(line if len(line) <= MAX_LINE_LENGTH else f"{line[: MAX_LINE_LENGTH - 1]}…")
 
 
 if TYPE_CHECKING:

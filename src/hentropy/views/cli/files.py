@@ -11,12 +11,12 @@ from pathlib import Path
 from hentropy.errors import InputError
 from hentropy.studies.files import NEW, beside, check_regular, take_name
 
-LONGEST = 80
+MAX_NAME_LENGTH = 80
 
 
 def file_name(name: str) -> str:
     """A name of a study as part of a file name: letters, digits, points and hyphens alone, in this folder."""
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:LONGEST] or "study"
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:MAX_NAME_LENGTH] or "study"
 
 
 def write_new(path: Path, text: str | bytes, *, force: bool, rights: int = NEW) -> None:

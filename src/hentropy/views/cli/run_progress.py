@@ -53,7 +53,7 @@ SHARE = 0.1
 """The most of the time that goes into decisions which are only looked at, while workers wait."""
 
 
-class Glances:
+class LiveVerdicts:
     """Verdicts to look at while a study runs; `rarely` skips those for which there is no time."""
 
     def __init__(self, study: Study, rarely: bool) -> None:
@@ -76,7 +76,7 @@ class Glances:
 
 
 CHOOSING = "choosing the next experiment"
-LONGEST = 200
+MAX_LINE_LENGTH = 200
 """The most characters of a line that is not printed on a terminal."""
 
 
@@ -89,7 +89,7 @@ class Follower:
     def __init__(self, study: Study, workers: int, as_json: bool, details: bool = False, verdicts: bool = True) -> None:
         self._study = study
         self._details = details
-        self._glances = Glances(study, rarely=workers > 1) if verdicts else None
+        self._glances = LiveVerdicts(study, rarely=workers > 1) if verdicts else None
         self._as_json = as_json
         self._running: dict[int, Trial] = {}
         self._begun: set[int] = set()
@@ -169,7 +169,7 @@ def _worth(trial: Trial, study: Study) -> str:
 
 
 def _width(to: Console) -> int:
-    return to.width if to.is_terminal else LONGEST
+    return to.width if to.is_terminal else MAX_LINE_LENGTH
 
 
 def _plain(trial: Trial, outcome: Evaluation, verdict: Verdict | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from hentropy.views.text.formats import ago, clock, counted, design, iso, number
 from hentropy.views.text.sentences import counts, decision_sentence, holder, noise_sentences, spent, to_come, worths_of
 from hentropy.views.text.trials import as_json, history_json, how_often, to_measure, verdict_json, why
 
-LONGEST_NOTE = 50
+MAX_NOTE_LENGTH = 50
 
 
 def print_history(it: StoredStudy, number: int) -> None:
@@ -55,14 +55,14 @@ def print_history(it: StoredStudy, number: int) -> None:
             o.by,
             o.state.value,
             *(result(o.measurements.get(name), words=it.log.outcomes.words(name)) for name in it.log.outcomes.measured),
-            one_line(o.note.partition("\n")[0], LONGEST_NOTE),
+            one_line(o.note.partition("\n")[0], MAX_NOTE_LENGTH),
         ]
         for o in told
     ]
     values = [it.log.outcomes.titles[name] for name in it.log.outcomes.measured]
     columns = ["at", "by", "state", *values, "note"]
     console().print(table(columns, rows, left=["at", "by", "state", "note"]))
-    if "\n" in trial.note or len(trial.note) > LONGEST_NOTE:
+    if "\n" in trial.note or len(trial.note) > MAX_NOTE_LENGTH:
         say("The whole note:", "bold")
         say(trial.note)
 

@@ -123,7 +123,7 @@ def _line(row: TrialRow, units: Mapping[str, str]) -> str:
     return f"trial {row.trial.number}: {design(row.trial.params, units=units)}{said}"
 
 
-LONGEST_NOTE = 40
+MAX_NOTE_LENGTH = 40
 
 
 def asked_table(
@@ -174,7 +174,7 @@ def trials_table(
                 },
                 "gain": why(trial, worths),
                 **cost,
-                "note": one_line(trial.note.partition("\n")[0], LONGEST_NOTE),
+                "note": one_line(trial.note.partition("\n")[0], MAX_NOTE_LENGTH),
             },
         )
         for trial, cost in zip(trials, _costs(trials, cost_unit), strict=True)

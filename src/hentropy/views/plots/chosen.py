@@ -48,7 +48,7 @@ from hentropy.views.plots.slices import (
 )
 from hentropy.views.plots.spread import CANDIDATES, action_spread
 
-BINS = 24
+VALUE_BINS = 24
 MAX_MARGINALS = 8
 
 
@@ -106,7 +106,7 @@ def chosen_info(
     # a loss that looks elsewhere than at the design itself leaves no value there: the mean stands in for it
     there = mean_and_sd(scene.belief, torch.nan_to_num(spread.designs))[0]
     values = np.where(np.isnan(values) & ~np.isnan(designs[..., 0]), there, values)
-    edges = bin_edges(scene.space, BINS)
+    edges = bin_edges(scene.space, VALUE_BINS)
     flat = _that_matter(designs)
     return ChosenInfo(
         grounds=terrains(scene, points, plane, order),
@@ -228,7 +228,7 @@ def _caption(info: ChosenInfo) -> str:
     )
 
 
-WIDTH = 2.0 * 1.96
+INTERVAL_WIDTH = 2.0 * 1.96
 """A 95 % interval has this many standard deviations."""
 
 
@@ -346,7 +346,7 @@ def front_picture(info: FrontInfo) -> Picture:
 
 def _front_table(info: FrontInfo) -> Table:
     """The designs with what is expected of both outcomes, and how sure that is."""
-    sds = (info.high - info.low) / WIDTH
+    sds = (info.high - info.low) / INTERVAL_WIDTH
     more = {
         title: list(map(Quantity().amount, info.values[:, k].tolist(), sds[:, k].tolist()))
         for k, title in enumerate(info.titles)

@@ -52,7 +52,7 @@ MAX_ADDED = 96
 MIN_ADDED = 12
 """This many actions are added to the pool, by how much work they make."""
 
-APART = 1e-4
+ACTIONS_APART = 1e-4
 """Actions nearer than this to others, in the unit cube, are not added."""
 
 PART = 256
@@ -200,7 +200,7 @@ def _far_apart(u: Tensor, others: Tensor, most: int) -> Tensor:
     chosen: list[int] = []
     while len(chosen) < most:
         farthest = int(distance.argmax())
-        if float(distance[farthest]) < APART:
+        if float(distance[farthest]) < ACTIONS_APART:
             break
         chosen.append(farthest)
         distance = torch.minimum(distance, (u - u[farthest]).norm(dim=-1))

@@ -30,7 +30,7 @@ from hentropy.views.plots.slice_marks import side_by_side
 from hentropy.views.plots.slices import PAIRED
 
 GRID = 201
-BINS = 20
+PLACE_BINS = 20
 SHOWN = 5
 MAX_MARGINALS = 8
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -96,7 +96,7 @@ def maximum_info(scene: Scene, grid: int = GRID) -> MaximumInfo:
     return MaximumInfo(values.numpy(), density.numpy(), quantiles)
 
 
-def places_info(scene: Scene, bins: int = BINS, order: tuple[int, ...] | None = None) -> PlacesInfo:
+def places_info(scene: Scene, bins: int = PLACE_BINS, order: tuple[int, ...] | None = None) -> PlacesInfo:
     """The probability that the decision states for each candidate; `order` are the fields by relevance."""
     decision = scene.decision
     if not isinstance(decision, Identify):

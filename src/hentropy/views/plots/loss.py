@@ -14,8 +14,8 @@ from hentropy.views.plots.marks import Axis, Bars, Panel, Picture, Role, Rule
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.spread import function_values
 
-DRAWS = 1000
-BINS = 40
+LOSS_DRAWS = 1000
+LOSS_BINS = 40
 SHARES = (0.05, 0.5, 0.95)
 
 
@@ -39,7 +39,7 @@ class LossInfo:
     """Whether what the action costs if its designs fail is among the losses."""
 
 
-def loss_info(scene: Scene, draws: int = DRAWS, bins: int = BINS) -> LossInfo:
+def loss_info(scene: Scene, draws: int = LOSS_DRAWS, bins: int = LOSS_BINS) -> LossInfo:
     """The losses of today's action under this many functions drawn from the belief."""
     losses = loss_draws(scene, draws)
     finite = losses[np.isfinite(losses)]
@@ -57,7 +57,7 @@ def loss_info(scene: Scene, draws: int = DRAWS, bins: int = BINS) -> LossInfo:
 
 
 @torch.no_grad()
-def loss_draws(scene: Scene, draws: int = DRAWS) -> np.ndarray:
+def loss_draws(scene: Scene, draws: int = LOSS_DRAWS) -> np.ndarray:
     """What today's action costs under each of this many functions drawn from the belief: S.
 
     Where experiments may fail, whether the designs of the action succeed is drawn with them.

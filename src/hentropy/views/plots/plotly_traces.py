@@ -95,7 +95,7 @@ class Traces:
 
     def _dots(self, dots: Dots, panel: Panel, position: int) -> None:
         style = theme.LOOKS[dots.role]
-        marker = _marker(dots, theme.marker_size(dots)) | {"opacity": 0.6 if len(dots.x) > theme.MANY else 1.0}
+        marker = _marker(dots, theme.marker_size(dots)) | {"opacity": 0.6 if len(dots.x) > theme.MANY_POINTS else 1.0}
         by_option = dots.options is not None and style.filled
         if by_option and dots.label not in ("", *self.labels):
             # the legend has the colour of the role: a mark for it alone

@@ -21,7 +21,7 @@ from hentropy.views.plots.marks import IN_WORDS, Axis, Band, Dots, Line, Mark, P
 from hentropy.views.plots.scene import Scene
 from hentropy.views.plots.worth import gain_axis
 
-DRAWS = 500
+FUNCTION_DRAWS = 500
 
 NINETY = 3.29
 """How many standard deviations of a normal distribution lie between its 5 and 95 % quantiles."""
@@ -48,7 +48,7 @@ class ProgressInfo:
     """By how much the decision is expected to be better now than at first, in its words; nothing if it is not."""
 
 
-def progress_info(scene: Scene, draws: int = DRAWS) -> ProgressInfo:
+def progress_info(scene: Scene, draws: int = FUNCTION_DRAWS) -> ProgressInfo:
     """The course of the study up to now."""
     told = known_when_asked(scene)
     found: dict[int, list[tuple[float, float]]] = {}

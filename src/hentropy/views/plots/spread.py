@@ -43,11 +43,11 @@ SCALES = (0.01, 0.03, 0.1, 0.3)
 """How far from their centres, in the unit cube, candidates near them lie."""
 
 STARTS = 6
-APART = 0.1
-STEPS = 24
+STARTS_APART = 0.1
+DESCENT_STEPS = 24
 """Descent starts from this many candidates for each function, apart by so much, and takes this many steps."""
 
-SWEEPS = 8
+EXCHANGE_SWEEPS = 8
 LESS_SWEEPS = 3
 FEW_MEMBERS = 5
 """Actions with more members than these are searched less: the work grows with the cube of their number."""
@@ -169,7 +169,7 @@ def _refined(
         actions = domain.to_action(u.reshape(*start.shape[:2], -1))
         return checked_loss(decision, values(actions), actions).flatten()
 
-    u, _ = descend(loss, domain.to_cube(start).flatten(0, 1), STEPS, Clock())
+    u, _ = descend(loss, domain.to_cube(start).flatten(0, 1), DESCENT_STEPS, Clock())
     with torch.no_grad():
         moved = domain.project(domain.to_action(u.reshape(*start.shape[:2], -1)))
         both = torch.cat([start, moved], 1)
@@ -192,7 +192,7 @@ def _starts(scene: Scene, points: Tensor, values: Tensor, today: Tensor) -> tupl
         return points[index].unsqueeze(1), matters
     actions = points.unsqueeze(-2)
     losses = checked_loss(decision, values.unsqueeze(-1), actions.expand(len(values), *actions.shape))
-    unit, apart = scene.space.to_unit(points), APART * scene.space.cube**0.5
+    unit, apart = scene.space.to_unit(points), STARTS_APART * scene.space.cube**0.5
     chosen = []
     for _ in range(STARTS):
         chosen.append(losses.argmin(-1))
@@ -228,7 +228,7 @@ def best_tuples(decision: Decision, points: Tensor, values: Tensor, today: Tenso
     else:
         starts = torch.stack([today, *_random_tuples(M, k, _random_starts(k), distinct, seed)])
         start = starts.expand(S, *starts.shape)
-        sweeps = SWEEPS if k <= FEW_MEMBERS else LESS_SWEEPS
+        sweeps = EXCHANGE_SWEEPS if k <= FEW_MEMBERS else LESS_SWEEPS
         found, losses = exchange(decision, certain, points, start, nothing, sweeps, distinct)
     index = found[torch.arange(S), losses.argmin(-1)]
     matters = [_matters(decision, certain, points, index, member, nothing) for member in range(k)]

@@ -28,8 +28,8 @@ from hentropy.views.plots.marks import IN_WORDS
 
 ROUGH = Effort(replicates=2, outcomes=8, steps=8)
 CAREFUL = Effort(replicates=8, outcomes=32, steps=12)
-ROUNDS = 3
-AROUND = 12
+SEARCH_ROUNDS = 3
+DESIGNS_AROUND = 12
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def with_best_today(appraisal: Appraisal, row: Tensor | None) -> tuple[Appraisal
     x = _designs_around(appraisal.space, row, appraisal.seed).to(appraisal.belief.X).unsqueeze(-2)
     size = min(len(x), appraisal.rows(ROUGH.replicates * ROUGH.outcomes, 1))
     actions: list[Tensor] = []
-    for round_ in range(ROUNDS):
+    for round_ in range(SEARCH_ROUNDS):
         before = appraisal.search
         for part in x.split(size):
             audit = appraisal.audit(part, appraisal.seed + AUDIT_SEED + 17 + round_, ROUGH)
@@ -190,11 +190,11 @@ def with_best_today(appraisal: Appraisal, row: Tensor | None) -> tuple[Appraisal
 
 def _designs_around(space: DesignSpace, row: Tensor | None, seed: int) -> Tensor:
     """Designs that fill the space and, around a row (d), designs that differ from it in one field: m x d."""
-    filling = space.sample(AROUND, seed + 5)
+    filling = space.sample(DESIGNS_AROUND, seed + 5)
     fields = varying(space)
     if row is None or space.points is not None or not fields:
         return filling
-    count = max(AROUND, 2 * len(fields))
+    count = max(DESIGNS_AROUND, 2 * len(fields))
     values = torch.from_numpy(seen(space, space.sample(count, seed + 6)))
     own = [fields[place % len(fields)] for place in range(count)]
     others = torch.cat([varied(space, row.cpu()[None], {i: values[k : k + 1, i]}) for k, i in enumerate(own)])

@@ -104,7 +104,7 @@ LIGHT = {Role.FIRST, Role.DATA, Role.ATTACHED}
 
 LAYERS: dict[type, int] = {Heat: 0, Band: 5, Bars: 10, Contour: 15, Rule: 18, Line: 20}
 
-MANY = 40
+MANY_POINTS = 40
 """From this many points on, markers let each other through and get smaller."""
 
 MIN_SIZE = 3.5
@@ -173,7 +173,7 @@ def dash_of(mark: Line | Contour | Rule, given: Dashes = MappingProxyType({})) -
 def marker_size(dots: Dots) -> float:
     """The size of markers in points: many are smaller, so that what is under them can be seen."""
     usual, count = LOOKS[dots.role].size, max(len(dots.x), 1)
-    return usual if count <= MANY else max(min(usual, MIN_SIZE), usual * float((MANY / count) ** 0.5))
+    return usual if count <= MANY_POINTS else max(min(usual, MIN_SIZE), usual * float((MANY_POINTS / count) ** 0.5))
 
 
 def abbreviated(name: str, longest: int) -> str:

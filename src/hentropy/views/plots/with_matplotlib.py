@@ -268,7 +268,7 @@ class _PanelDrawing:
         edge: dict[str, Any] = {"markeredgewidth": 2.0}
         if style.filled:
             edge = {"markeredgecolor": theme.BLACK, "markeredgewidth": 0.8}
-            edge |= {"alpha": 0.55, "markeredgewidth": 0.3} if len(x) > theme.MANY else {}
+            edge |= {"alpha": 0.55, "markeredgewidth": 0.3} if len(x) > theme.MANY_POINTS else {}
         # designs on the border keep their markers whole
         look: dict[str, Any] = {"markersize": size, "clip_on": False, "zorder": zorder, **edge}
         [artist] = self.axes.plot(x, y, style.marker, color=style.colour, **look)

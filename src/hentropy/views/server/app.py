@@ -16,12 +16,12 @@ from hentropy.errors import HentropyError
 from hentropy.studies.storage import open_store
 from hentropy.views.server import events, health, login
 from hentropy.views.server.api import data, studies, work
-from hentropy.views.server.guard.answers import Catching, Headers, Heads
-from hentropy.views.server.guard.bodies import Bodies, Unread
-from hentropy.views.server.guard.door import AccessControl, Door
-from hentropy.views.server.guard.hosts import Hosts
+from hentropy.views.server.guard.answers import ErrorMiddleware, Headers, HeadRequests
+from hentropy.views.server.guard.bodies import BodyLimit, UnreadBodies
+from hentropy.views.server.guard.door import AccessControl, AuthMiddleware
+from hentropy.views.server.guard.hosts import TrustedHosts
 from hentropy.views.server.guard.proxies import Proxies
-from hentropy.views.server.guard.rates import Pace
+from hentropy.views.server.guard.rates import RateLimit
 from hentropy.views.server.jobs import JobService
 from hentropy.views.server.metrics import Metrics, Requests
 from hentropy.views.server.pages import posting, reading, rendering
@@ -106,14 +106,14 @@ def make_app(settings: Settings) -> FastAPI:
     for kind in (HentropyError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answered)
     # the last one added is the first one that a request meets
-    app.add_middleware(Heads)
+    app.add_middleware(HeadRequests)
     app.add_middleware(GZipMiddleware, minimum_size=PACKED, compresslevel=LEVEL)
-    app.add_middleware(Bodies, limits=limits)
-    app.add_middleware(Door, access_control=access_control)
-    app.add_middleware(Pace, limits=limits)
-    app.add_middleware(Hosts, settings=settings)
-    app.add_middleware(Catching)
-    app.add_middleware(Unread, limits=limits)
+    app.add_middleware(BodyLimit, limits=limits)
+    app.add_middleware(AuthMiddleware, access_control=access_control)
+    app.add_middleware(RateLimit, limits=limits)
+    app.add_middleware(TrustedHosts, settings=settings)
+    app.add_middleware(ErrorMiddleware)
+    app.add_middleware(UnreadBodies, limits=limits)
     app.add_middleware(Headers)
     app.add_middleware(Requests, metrics=metrics)
     if settings.proxies:

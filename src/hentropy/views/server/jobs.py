@@ -14,14 +14,14 @@ from hentropy.views.server.problems import Busy
 from hentropy.views.server.settings import JOB_SECONDS, usual_memory
 from hentropy.views.server.work import Job, Look, Part, job_json
 
-MOST = 20
+MAX_LOOKS = 20
 """Of how many studies looks are kept; a look is up to some megabytes."""
 
 
 class LatestLooks:
     """Looks by study; the one that was not wanted for the longest time goes first. Not safe for threads by itself."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_LOOKS) -> None:
         self._looks: LRUCache[StudyKey, Look] = LRUCache(most)
 
     def latest(self, study: StudyKey) -> Look | None:

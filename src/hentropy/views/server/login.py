@@ -12,13 +12,13 @@ from hentropy.views.server.services import Here, Visitor
 
 router = APIRouter(include_in_schema=False)
 
-LONGEST = 1_000
+MAX_FIELD_LENGTH = 1_000
 
 
 def local(path: str) -> str:
     """A path of this server to go to after logging in; anything else, such as another site, becomes the start."""
     safe = path.startswith("/") and path[1:2] not in ("/", "\\") and path.isprintable()
-    return path if safe and len(path) <= LONGEST else "/"
+    return path if safe and len(path) <= MAX_FIELD_LENGTH else "/"
 
 
 @router.get("/login")
@@ -34,8 +34,8 @@ async def log_in(
     here: Here,
     request: Request,
     visitor: Visitor,
-    token: Annotated[str, Form(max_length=LONGEST)] = "",
-    next: Annotated[str, Form(max_length=LONGEST)] = "/",
+    token: Annotated[str, Form(max_length=MAX_FIELD_LENGTH)] = "",
+    next: Annotated[str, Form(max_length=MAX_FIELD_LENGTH)] = "/",
 ) -> Response:
     """Begin a session, if the token is right."""
     if here.access_control.open:

@@ -9,7 +9,7 @@ from cachetools import LRUCache
 
 from hentropy.studies.records import StudyKey
 
-MOST = 1_000
+MAX_KEYS = 1_000
 """The keys that are remembered, by this process and as long as it runs."""
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ Key = tuple[StudyKey, str, str]
 class Recent:
     """Results by key, of a bounded number of keys; those that were not asked for longest are forgotten first."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_KEYS) -> None:
         self._lock = threading.Lock()
         self._kept: LRUCache[Key, Future[Any]] = LRUCache(most)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hentropy.errors import InputError
 
-MOST = 4 * 2**30
-LEAST = 2**30
+MAX_MEMORY = 4 * 2**30
+MIN_MEMORY = 2**30
 """The libraries alone take a quarter of this."""
 
 CONTAINER = Path("/sys/fs/cgroup/memory.max")
@@ -19,7 +19,7 @@ CONTAINER = Path("/sys/fs/cgroup/memory.max")
 def usual_memory() -> int:
     """The bytes that a process may take if nothing else is said: half of the memory, but no more than 4 GiB."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(LEAST, min(MOST, min(physical, _contained(physical)) // 2))
+    return max(MIN_MEMORY, min(MAX_MEMORY, min(physical, _contained(physical)) // 2))
 
 
 def limit_memory(most: int) -> None:
@@ -48,7 +48,7 @@ SHORTEST_TOKEN = 16
 
 PORT = 8470
 
-LONGEST_NOTE = 10_000
+MAX_NOTE_LENGTH = 10_000
 """Letters of a note, on the page and in the API."""
 
 

@@ -1,4 +1,4 @@
-"""`Standings`: every study of a store in a few words, read again only where something has changed."""
+"""`StudyListing`: every study of a store in a few words, read again only where something has changed."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -40,7 +40,7 @@ class ListedStudy:
         return sum(self.counts.values())
 
 
-class Standings:
+class StudyListing:
     """The standings of the studies of a store. A list takes three queries, and more for what changed. For threads."""
 
     def __init__(self, store: Store, memory: SnapshotCache) -> None:

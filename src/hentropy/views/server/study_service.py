@@ -17,7 +17,7 @@ from hentropy.studies.study.stored import StoredStudy
 from hentropy.studies.study.trial_log import TrialLog
 from hentropy.views.server.new_study import begun
 from hentropy.views.server.snapshot import Snapshot, SnapshotCache
-from hentropy.views.server.study_list import ListedStudy, Standings
+from hentropy.views.server.study_list import ListedStudy, StudyListing
 from hentropy.views.text.earlier_data import Data, earlier_data
 from hentropy.views.text.trial_files import csv_text, exported_in, json_lines
 
@@ -52,7 +52,7 @@ class StudyService:
         self.store = store
         self._rows = rows
         self._snapshots = SnapshotCache(store)
-        self._standings = Standings(store, self._snapshots)
+        self._standings = StudyListing(store, self._snapshots)
         self._names: dict[int, str] = {}
 
     def studies(self) -> tuple[ListedStudy, ...]:

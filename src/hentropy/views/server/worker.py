@@ -39,7 +39,7 @@ from hentropy.views.server.settings import limit_memory
 from hentropy.views.server.work import ON_PAGES, Kind
 from hentropy.views.text.formats import counted, json_text
 
-MOST = 8
+MAX_STUDIES = 8
 """How many studies are kept."""
 
 
@@ -48,7 +48,7 @@ class Loaded:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: LRUCache[StudyKey, Study] = LRUCache(MOST)
+        self._kept: LRUCache[StudyKey, Study] = LRUCache(MAX_STUDIES)
 
     def study(self, key: StudyKey) -> Study:
         """The study as it stands; one that was redefined is read again. `Gone` if another has its name now."""

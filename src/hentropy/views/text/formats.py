@@ -10,10 +10,20 @@ from hentropy.core.given import is_number
 from hentropy.core.spaces import DesignSpace, Field, Pool
 from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import Measurement
-from hentropy.studies.records.numbers import LONGEST, brief, counted, one_line, short, value_text
+from hentropy.studies.records.numbers import MAX_VALUE_LENGTH, brief, counted, one_line, short, value_text
 from hentropy.views.text.plain_json import json_text
 
-__all__ = ["LONGEST", "brief", "counted", "design", "json_text", "measured", "number", "one_line", "value_text"]
+__all__ = [
+    "MAX_VALUE_LENGTH",
+    "brief",
+    "counted",
+    "design",
+    "json_text",
+    "measured",
+    "number",
+    "one_line",
+    "value_text",
+]
 
 
 def number(value: float | None, spread: float | None = None) -> str:

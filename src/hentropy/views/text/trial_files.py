@@ -41,7 +41,7 @@ BETWEEN_NAMES = f"{BETWEEN} "
 RISKY = tuple("=+-@'")
 """How a text begins that a spreadsheet would take for a formula, or that begins as a guarded one does."""
 
-UNSEEN = ("Cc", "Cf", "Zs", "Zl", "Zp")
+INVISIBLE_CATEGORIES = ("Cc", "Cf", "Zs", "Zl", "Zp")
 """Categories of letters that are not seen, spaces and line breaks among them: a formula may be found behind them."""
 
 
@@ -75,7 +75,7 @@ def guarded(text: str) -> str:
     """A text that no spreadsheet takes for a formula: a ' in front of what could be one."""
     # full-width and small signs count as the usual ones, which they become by normalising, as in some spreadsheets
     risky = unicodedata.normalize("NFKC", text[:1]).startswith(RISKY)
-    return f"'{text}" if risky or (text and unicodedata.category(text[0]) in UNSEEN) else text
+    return f"'{text}" if risky or (text and unicodedata.category(text[0]) in INVISIBLE_CATEGORIES) else text
 
 
 def unguarded(text: str) -> str:
@@ -122,7 +122,7 @@ def json_lines(entries: Sequence[Entry]) -> str:
 
 
 ORIGINS = ("first", "proposed", "attached")
-MOST = 2**53
+MAX_TRIAL_NUMBER = 2**53
 """No trial has so large a number: the greatest whole number that every reader of JSON has."""
 
 
@@ -290,7 +290,7 @@ def _trial(plain: Mapping[str, Any]) -> Trial:
     number, state, origin = plain.get("number"), plain.get("state"), plain.get("origin", "proposed")
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise InputError(f"number is {brief(number)}; it must be a whole number")
-    if number >= MOST:
+    if number >= MAX_TRIAL_NUMBER:
         raise InputError(f"number is {brief(number)}; the trials of a study are numbered 0, 1, 2, ...")
     if state not in [known.value for known in State]:
         raise InputError(f"state is {brief(state)}; it must be one of {', '.join(known.value for known in State)}")

@@ -18,7 +18,7 @@ from hentropy.views.text.earlier_data import columns_by_parameter
 
 router = made("data")
 
-LONGEST = 500
+MAX_COLUMN_LENGTH = 500
 
 
 @router.post("/studies/{study}/attach", response_model=AttachedAnswer, status_code=201)
@@ -43,7 +43,10 @@ def attach_csv(
     text: Text,
     column: Annotated[
         list[str] | None,
-        Query(description="COLUMN=NAME: a column with another name than its parameter or outcome.", max_length=LONGEST),
+        Query(
+            description="COLUMN=NAME: a column with another name than its parameter or outcome.",
+            max_length=MAX_COLUMN_LENGTH,
+        ),
     ] = None,
     skip_bad: Annotated[bool, Query(description="Leave out rows that cannot be used.")] = False,
     again: Annotated[bool, Query(description="Attach rows that are in the study already.")] = False,

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from hentropy.studies.records import Failed, Values
-from hentropy.views.server.settings import LONGEST_NOTE
+from hentropy.views.server.settings import MAX_NOTE_LENGTH
 
-MOST = 10_000
+MAX_ROWS = 10_000
 
 
 def _whole(value: Any) -> Any:
@@ -16,7 +16,7 @@ def _whole(value: Any) -> Any:
 
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-Note = Annotated[str, Field(max_length=LONGEST_NOTE)]
+Note = Annotated[str, Field(max_length=MAX_NOTE_LENGTH)]
 Replace = Annotated[bool, Field(description="Correct an earlier result, which stays in the history.")]
 
 
@@ -52,7 +52,7 @@ class Predict(RequestBody):
 
     designs: Annotated[
         list[dict[str, bool | Finite | str | None]],
-        Field(min_length=1, max_length=MOST, description="Designs: a value for each parameter of each."),
+        Field(min_length=1, max_length=MAX_ROWS, description="Designs: a value for each parameter of each."),
     ]
     noise: Annotated[
         bool, Field(description="Predict what experiments would show, with the noise of a measurement.")
@@ -156,7 +156,7 @@ class EarlierRow(WithValues):
 class Attach(RequestBody):
     """Earlier experiments: all are added, or none if one of them cannot be used."""
 
-    rows: Annotated[list[EarlierRow], Field(min_length=1, max_length=MOST)]
+    rows: Annotated[list[EarlierRow], Field(min_length=1, max_length=MAX_ROWS)]
     again: Annotated[bool, Field(description="Attach rows that are in the study already.")] = False
 
 

@@ -9,13 +9,13 @@ from hentropy.studies.records import StudyRecord
 from hentropy.views.server.api.answers import ErrorAnswer, Plain
 from hentropy.views.server.services import Here, check_identity
 
-MOST = 2**53
+MAX_NUMBER = 2**53
 """The greatest whole number that every reader of JSON has."""
 
 
 def meant(
     here: Here,
-    study: Annotated[int, Path(ge=0, lt=MOST, description="The id of the study.")],
+    study: Annotated[int, Path(ge=0, lt=MAX_NUMBER, description="The id of the study.")],
     created_at: Annotated[
         str | None,
         Header(
@@ -42,7 +42,7 @@ Key = Annotated[
         "that of the first time. The last 1000 are remembered until the server ends.",
     ),
 ]
-TrialNumber = Annotated[int, Path(ge=0, lt=MOST, description="The number of the trial.")]
+TrialNumber = Annotated[int, Path(ge=0, lt=MAX_NUMBER, description="The number of the trial.")]
 
 
 def router(tag: str) -> APIRouter:

@@ -18,7 +18,7 @@ from hentropy.views.server.api.answers import (
     VerdictsAnswer,
 )
 from hentropy.views.server.api.requests import Definition, Fail, Tell, Withdraw
-from hentropy.views.server.api.router import MOST, Meant, TrialNumber
+from hentropy.views.server.api.router import MAX_NUMBER, Meant, TrialNumber
 from hentropy.views.server.api.router import router as made
 from hentropy.views.server.new_study import described
 from hentropy.views.server.services import Here
@@ -98,7 +98,7 @@ trials_router = made("trials")
 def list_trials(
     here: Here,
     study: Meant,
-    first: Annotated[int, Query(ge=0, lt=MOST, description="The number of the first trial to list.")] = 0,
+    first: Annotated[int, Query(ge=0, lt=MAX_NUMBER, description="The number of the first trial to list.")] = 0,
     most: Annotated[int, Query(ge=1, le=10_000, description="How many to list at most.")] = 10_000,
 ) -> Any:
     """The trials of a study in the order of their numbers."""

@@ -55,7 +55,7 @@ class Headers:
         await self.app(scope, receive, with_headers)
 
 
-class Heads:
+class HeadRequests:
     """Has HEAD answered by the routes for GET; once the headers are known, the client counts as gone."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -81,7 +81,7 @@ class Heads:
         await self.app({**scope, "method": "GET"}, until_begun, headers_alone)
 
 
-class Catching:
+class ErrorMiddleware:
     """Turns errors into answers; once an answer has begun, it can only be broken off."""
 
     def __init__(self, app: ASGIApp) -> None:

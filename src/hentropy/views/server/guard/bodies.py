@@ -19,7 +19,7 @@ def content_type(headers: Headers) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-class Bodies:
+class BodyLimit:
     """Refuses bodies that are too long, also if they do not say so, and those that never end.
 
     Those who have not given the token may send less, and have less time: others could be kept out by slow ones.
@@ -70,7 +70,7 @@ def _too_large(most: int) -> Refused:
     return Refused(413, f"the request is too large; at most {most:,} bytes are accepted at once: split it")
 
 
-class Unread:
+class UnreadBodies:
     """Ends the connection of a request that was answered before all of it had come.
 
     What comes within a moment is read and thrown away, so that a client that sends everything before it reads gets the

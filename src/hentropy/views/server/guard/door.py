@@ -190,7 +190,7 @@ TOKEN = "token"
 """What a link calls the token that it holds."""
 
 
-class Door:
+class AuthMiddleware:
     """Lets requests through to the routes, with who makes them."""
 
     def __init__(self, app: ASGIApp, access_control: AccessControl) -> None:

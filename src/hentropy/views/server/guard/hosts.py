@@ -12,7 +12,7 @@ from hentropy.views.server.settings import Settings, is_loopback
 ANY = "*"
 
 
-class Hosts:
+class TrustedHosts:
     """Refuses requests whose Host is not a name of this server.
 
     On loopback these are the loopback's. Elsewhere also addresses in numbers, which no foreign name server can give,

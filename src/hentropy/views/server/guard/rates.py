@@ -71,7 +71,7 @@ def client_of(address: str) -> str:
     return str(parsed)
 
 
-class Pace:
+class RateLimit:
     """Counts the requests of each client."""
 
     def __init__(self, app: ASGIApp, limits: ServerLimits) -> None:

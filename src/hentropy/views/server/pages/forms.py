@@ -12,7 +12,7 @@ from hentropy.studies.outcomes import Outcomes
 from hentropy.studies.records import UNKNOWN, StudyRecord, ToldCost, Value, Values
 from hentropy.studies.records.csv_tables import number_in
 from hentropy.views.server.services import Here, check_identity
-from hentropy.views.server.settings import LONGEST_NOTE
+from hentropy.views.server.settings import MAX_NOTE_LENGTH
 from hentropy.views.text.earlier_data import columns_by_parameter
 
 
@@ -168,8 +168,8 @@ def note_in(typed: Mapping[str, str], mistakes: dict[str, str]) -> str:
     """The note of a form."""
     # browsers send the line breaks of a text with two characters
     note = typed.get("note", "").replace("\r\n", "\n").strip()
-    if len(note) > LONGEST_NOTE:
-        mistakes["note"] = f"The note has {len(note):,} letters; at most {LONGEST_NOTE:,} are kept."
+    if len(note) > MAX_NOTE_LENGTH:
+        mistakes["note"] = f"The note has {len(note):,} letters; at most {MAX_NOTE_LENGTH:,} are kept."
     return note
 
 

@@ -12,7 +12,7 @@ from cachetools import LRUCache
 from hentropy.views.server.work import Look
 from hentropy.views.text.formats import counted, iso, json_text
 
-MOST = 160
+MAX_CACHED = 160
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class PictureText:
 class PictureTexts:
     """The texts of the last pictures, so that each is written once. Safe for threads."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_CACHED) -> None:
         self._lock = Lock()
         # the picture is kept beside its text: while it is, no other one has its identity
         self._kept: LRUCache[int, tuple[Mapping[str, Any], PictureText]] = LRUCache(most)

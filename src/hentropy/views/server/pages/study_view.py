@@ -15,7 +15,7 @@ from hentropy.views.server.pages.forms import Form, OutcomeField, outcome_fields
 from hentropy.views.server.pages.own_form import DesignField, design_fields
 from hentropy.views.server.pages.picture_view import PictureTexts, PictureView, picture_views
 from hentropy.views.server.pages.rendering import Moment, moment
-from hentropy.views.server.pages.trial_view import WORDS, Pending, TrialTablePage, Wanted, pending, trial_table
+from hentropy.views.server.pages.trial_view import WORDS, Pending, TableQuery, TrialTablePage, pending, trial_table
 from hentropy.views.server.pages.verdict_view import VerdictView, verdict_view
 from hentropy.views.server.problems import sentence
 from hentropy.views.server.snapshot import Snapshot
@@ -185,7 +185,7 @@ class Seen:
         return looks[-1].error if looks and looks[-1].state == "failed" else None
 
 
-def study_view(seen: Seen, texts: PictureTexts, how: Wanted, forms: Forms, now: float) -> StudyView:
+def study_view(seen: Seen, texts: PictureTexts, how: TableQuery, forms: Forms, now: float) -> StudyView:
     """The page of a study; `now` by the clock of its store."""
     case, looking = seen.snapshot, seen.looking
     record, description = case.record, case.description

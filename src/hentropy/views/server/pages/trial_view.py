@@ -124,7 +124,7 @@ Key = Callable[[Entry], Any]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TableQuery:
     """How the table is wanted: by which column, downwards or not, and which page of it, from 1."""
 
     sort: str = "number"
@@ -132,11 +132,11 @@ class Wanted:
     page: int = 1
 
 
-def wanted(query: Mapping[str, str]) -> Wanted:
+def wanted(query: Mapping[str, str]) -> TableQuery:
     """How the address of a page wants the table."""
     page = query.get("page", "")
     number = int(page) if page.isascii() and page.isdecimal() and len(page) < 9 else 1
-    return Wanted(query.get("sort", "number"), query.get("way", "down") != "up", number)
+    return TableQuery(query.get("sort", "number"), query.get("way", "down") != "up", number)
 
 
 COSTS = {"expected_cost": "cost expected", "cost": "cost"}
@@ -151,7 +151,7 @@ def trial_table(
     entries: Sequence[Entry],
     columns: Sequence[DesignColumn],
     outcomes: Outcomes,
-    how: Wanted,
+    how: TableQuery,
     cost_unit: str = "",
     worths: Worths | None = None,
 ) -> TrialTablePage:
@@ -230,7 +230,7 @@ def _key(column: DesignColumn) -> Key:
     return key
 
 
-def _heading(name: str, title: str, numeric: bool, how: Wanted) -> Heading:
+def _heading(name: str, title: str, numeric: bool, how: TableQuery) -> Heading:
     sorted_by = name == how.sort
     way = ("descending" if how.down else "ascending") if sorted_by else ""
     down = not how.down if sorted_by else name in ("number", "o0", "gain", "when")
