@@ -1,19 +1,24 @@
 """Named people of a server: their tokens and rights, what the history says of them, and the word of a proxy."""
 
+import asyncio
 import json
 import re
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from starlette.types import Receive, Scope, Send
 
 from hentropy.errors import InputError, StorageError
 from hentropy.views.client import RemoteStudy
-from hentropy.views.server.guard.door import SAFE, needed
+from hentropy.views.server.guard.door import SAFE, AccessControl, needed
 from hentropy.views.server.guard.people import People, Right
+from hentropy.views.server.guard.proxies import Proxies, people_in
+from hentropy.views.server.guard.sessions import Access
 from hentropy.views.server.settings import Settings
 from support.commands import done, hentropy
 from support.serving import SMALL, TOKEN, Served, served
@@ -58,6 +63,9 @@ EXPECTED = {
     Right.RUN: {
         ("POST", "/api/studies/0/ask"),
         ("POST", "/api/studies/0/decide"),
+        ("POST", "/api/studies/0/worth"),
+        ("POST", "/api/studies/0/what_if"),
+        ("POST", "/api/studies/0/predict"),
         ("POST", "/api/studies/0/attach"),
         ("POST", "/api/studies/0/attach.csv"),
         ("POST", "/api/studies/0/import"),
@@ -136,6 +144,53 @@ def test_who_is_removed_is_out_at_once(lab: Served, people: People, tokens: dict
         assert client.get("/").status_code == 303  # the session began with another token
         assert as_(lab, str(new), "GET", "/api/studies").status_code == 200
         assert as_(lab, str(new), "POST", "/api/studies/1/ask", json={}).status_code == 403
+
+
+def test_a_stream_ends_with_the_token_that_began_it(people: People, sqlite_url: str) -> None:
+    people.add("anna", Right.READ)
+    control = AccessControl(Settings(sqlite_url, people=people.file))
+    access = Access("bearer", "", people.named("anna"))
+    assert control.still_in(access)
+    people.remove("anna")
+    assert not control.still_in(access)
+    people.add("anna", Right.READ)
+    assert not control.still_in(access)
+    assert control.still_in(Access("proxy", "", people.named("anna")))
+
+
+def test_programs_that_add_people_at_once_lose_nobody(people: People) -> None:
+    names = [f"person {number}" for number in range(12)]
+    with ThreadPoolExecutor(len(names)) as threads:
+        list(threads.map(lambda name: People(people.file).add(name, Right.READ), names))
+    assert {person.name for person in people.all()} == set(names)
+
+
+@pytest.mark.parametrize(
+    ("proxy", "client", "trusted"),
+    [
+        ("2001:db8::1", "2001:db8::1", True),
+        ("2001:DB8:0::1", "2001:db8::1", True),
+        ("2001:db8::1", "2001:db8::2", False),
+        ("fe80::1", "fe80::1%eth0", True),
+        ("192.0.2.7", "::ffff:192.0.2.7", True),
+        ("192.0.2.7", "192.0.2.8", False),
+        ("192.0.2.7", "", False),
+    ],
+)
+def test_a_proxy_is_known_by_its_whole_address(
+    sqlite_url: str, people: People, proxy: str, client: str, trusted: bool
+) -> None:
+    people.add("bo", Right.READ)
+    seen: list[tuple[str, ...]] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(people_in(scope))
+
+    settings = Settings(sqlite_url, people=people.file, proxies=(proxy,), person_header=HEADER)
+    scope = {"type": "http", "client": (client, 1), "headers": [(HEADER.lower().encode(), b"bo")]}
+    unused: Any = None
+    asyncio.run(Proxies(app, settings)(scope, unused, unused))
+    assert seen == [("bo",) if trusted else ()]
 
 
 def test_programs_use_a_persons_token(lab: Served, tokens: dict[Right, str]) -> None:

@@ -109,7 +109,10 @@ class AccessControl:
         """Whether somebody who was let in is so still: a session may have ended since, or a person been removed."""
         if access.how == "session":
             return self._is_in(access.session)
-        return access.person is None or self._current(access.person) is not None
+        now = self._current(access.person)
+        if access.how == "bearer" and access.person is not None:
+            return now is not None and now.token_hash == access.person.token_hash
+        return access.person is None or now is not None
 
     def log_out(self, session: str) -> None:
         """End a session."""
@@ -161,7 +164,8 @@ CHANGES: tuple[tuple[str, str, Right], ...] = (
     ("POST", r"/api/studies", Right.DEFINE),
     ("POST", r"/new", Right.DEFINE),
     ("DELETE", r"/api/studies/[^/]+", Right.ADMINISTER),
-    ("POST", r"/api/studies/[^/]+/(ask|decide|attach|attach\.csv|import)", Right.RUN),
+    ("POST", r"/api/studies/[^/]+/(ask|decide|worth|what_if|predict)", Right.RUN),
+    ("POST", r"/api/studies/[^/]+/(attach|attach\.csv|import)", Right.RUN),
     ("POST", r"/api/studies/[^/]+/trials/[^/]+/(tell|fail|withdraw)", Right.RUN),
     ("DELETE", r"/api/jobs/[^/]+", Right.RUN),
     ("POST", r"/studies/[^/]+/(ask|look|own|attach)", Right.RUN),

@@ -1,5 +1,6 @@
 """The people of a server: their names, rights and tokens, in a file that holds only hashes of the tokens."""
 
+import fcntl
 import hashlib
 import hmac
 import json
@@ -7,7 +8,8 @@ import os
 import secrets
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -106,31 +108,46 @@ class People:
     def add(self, name: str, right: Right, with_token: bool = True) -> str | None:
         """A new person; the token, which nobody can see again."""
         check_name(name)
-        if self.named(name) is not None:
-            raise InputError(f"{name} is in {self.file} already; remove {name} first: the token changes with it")
         token = new_token() if with_token else None
-        self._write([*self.all(), Person(name, right, None if token is None else hashed(token))])
+        with self._alone():
+            if self.named(name) is not None:
+                raise InputError(f"{name} is in {self.file} already; remove {name} first: the token changes with it")
+            self._write([*self.all(), Person(name, right, None if token is None else hashed(token))])
         return token
 
     def remove(self, name: str) -> None:
         """This person gets in no more, from now on."""
-        left = [person for person in self.all() if person.name != name]
-        if len(left) == len(self.all()):
-            known = ", ".join(person.name for person in left) or "nobody"
-            raise InputError(f"there is no {name} in {self.file}; there: {known}")
-        self._write(left)
+        with self._alone():
+            left = [person for person in self.all() if person.name != name]
+            if len(left) == len(self.all()):
+                known = ", ".join(person.name for person in left) or "nobody"
+                raise InputError(f"there is no {name} in {self.file}; there: {known}")
+            self._write(left)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One program changes the file at a time: another, begun before somebody was removed, would bring them back."""
+        folder = self.file.absolute().parent
+        if not folder.is_dir():
+            raise InputError(f"there is no folder {folder} for {self.file.name}; make it first")
+        handle = os.open(folder, os.O_RDONLY)  # the file itself is replaced, so a lock on it would not last
+        try:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
 
     def _write(self, people: Sequence[Person]) -> None:
         """The file at once and whole, for its owner alone."""
         rows = [{"name": one.name, "rights": one.right.word, "token_sha256": one.token_hash} for one in people]
         text = json.dumps({"version": 1, "people": rows}, ensure_ascii=False, indent=1) + "\n"
-        folder = self.file.absolute().parent
-        if not folder.is_dir():
-            raise InputError(f"there is no folder {folder} for {self.file.name}; make it first")
-        handle, name = tempfile.mkstemp(prefix=f".{self.file.name}", dir=folder)
+        handle, name = tempfile.mkstemp(prefix=f".{self.file.name}", dir=self.file.absolute().parent)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as new:
                 new.write(text)
+                new.flush()
+                os.fsync(new.fileno())  # else a loss of power may leave an empty file, and nobody gets in
             os.replace(name, self.file)
         except BaseException:
             os.unlink(name)
