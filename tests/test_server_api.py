@@ -358,6 +358,17 @@ def test_what_has_a_key_is_done_once(here: Served) -> None:
     assert len(get(here, f"{path}/jobs")["jobs"]) == 1
     other = here.create(name="other")
     assert post(here, f"/studies/{other}/ask", {"count": 1}, headers=key)["job"]["id"] not in asked
+    # another request with this key would be lost if it got the answer of the first one
+    more = {"rows": [{"params": {"x": 1.0}, "value": 3.0}], "again": True}
+    for path_to, sent in (
+        ("attach", {"json": more}),
+        ("attach.csv", {"content": "x,value\n0.5,2\n", "headers": CSV}),
+        ("ask", {"json": {"count": 2}}),
+    ):
+        sent["headers"] = {**sent.get("headers", {}), **key}
+        refusal = here.http.post(f"/api{path}/{path_to}", **sent)
+        assert refusal.status_code == 422
+        assert "used for another request" in refusal.json()["error"]["sentence"]
     # what was refused was not done: the same key may try again
     bad = {"rows": [{"params": {"x": 99.0}, "value": 2.0}]}
     assert here.http.post(f"/api{path}/attach", json=bad, headers={"Idempotency-Key": "third"}).status_code == 422

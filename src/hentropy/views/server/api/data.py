@@ -25,10 +25,11 @@ MAX_COLUMN_LENGTH = 500
 def attach(here: Here, study: Meant, question: Attach, key: Key = None) -> Any:
     """Add earlier experiments, failed ones too: all rows, or none if one of them cannot be used."""
     rows = [EarlierExperiment(row.params, row.outcome) for row in question.rows]
-    done = here.recent.once(
-        study.key, "attach", key, lambda: here.study_service.attach(study, rows, again=question.again)
-    )
-    return _attached(study, done)
+
+    def add() -> Attached:
+        return here.study_service.attach(study, rows, again=question.again)
+
+    return _attached(study, here.recent.once(study.key, "attach", key, add, question.model_dump()))
 
 
 @router.post(
@@ -61,7 +62,7 @@ def attach_csv(
     def add() -> Attached:
         return here.study_service.attach_csv(study, text, columns=columns, skip_bad=skip_bad, again=again)
 
-    return _attached(study, here.recent.once(study.key, "attach.csv", key, add))
+    return _attached(study, here.recent.once(study.key, "attach.csv", key, add, [text, columns, skip_bad, again]))
 
 
 def _columns(given: list[str]) -> dict[str, str]:

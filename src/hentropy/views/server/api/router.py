@@ -39,7 +39,8 @@ Key = Annotated[
         alias="Idempotency-Key",
         max_length=100,
         description="A text made up by the client: with the same one again, nothing is done twice, and the answer is "
-        "that of the first time. The last 1000 are remembered until the server ends.",
+        "that of the first time; another request with it is refused. The last 1000 are remembered until the server "
+        "ends.",
     ),
 ]
 TrialNumber = Annotated[int, Path(ge=0, lt=MAX_NUMBER, description="The number of the trial.")]

@@ -43,7 +43,7 @@ async def ask(here: Here, study: Meant, response: Response, question: Ask, key: 
         case = here.study_service.snapshot(study)
         return place_ask(here, case, question.count, question.anyway, question.measures).id
 
-    job = await run_in_threadpool(here.recent.once, study.key, "ask", key, place)
+    job = await run_in_threadpool(here.recent.once, study.key, "ask", key, place, question.model_dump())
     return await _ended(here, study, job, wait, response)
 
 
