@@ -454,6 +454,7 @@ def test_a_lost_worker_is_no_failure_of_the_design_and_its_result_is_still_taken
     [trial] = made.records
     assert trial.state is State.WITHDRAWN
     assert trial.note.startswith("its worker was lost (time 4); withdrawn")
+    assert (made.log.entries[0].owner, made.log.entries[0].lease_until) == (None, None)
     made.attach({"x": 0.5}, 1.0)
     assert made.success is None  # nothing was learned of it
     for value, owner in enumerate(owners):

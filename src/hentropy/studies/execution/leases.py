@@ -99,7 +99,9 @@ def take(seen: Entry, owner: str, terms: Terms) -> Change:
         if old.owner is None:
             return replace(old, owner=owner, lease_until=now + terms.lease)
         lost = _again(old, "its worker was lost", True, terms, now)
-        return lost if lost.trial.state is State.FAILED else replace(lost, owner=owner, lease_until=now + terms.lease)
+        if lost.trial.state is not State.RUNNING:
+            return lost
+        return replace(lost, owner=owner, lease_until=now + terms.lease)
 
     return rule
 
