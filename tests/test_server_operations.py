@@ -72,6 +72,8 @@ def test_a_server_whose_store_is_away_is_alive_but_not_ready(sqlite_url: str) ->
 def test_metrics_need_the_token_and_count(guarded: Served) -> None:
     assert guarded.http.get("/metrics").status_code == 401
     guarded.http.get("/no/such/path", headers=WITH_TOKEN)
+    for made_up in ("BREW", "SHAKE"):
+        guarded.http.request(made_up, "/")
     answer = guarded.http.get("/metrics", headers=WITH_TOKEN)
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     found = samples(answer.text)
@@ -83,6 +85,7 @@ def test_metrics_need_the_token_and_count(guarded: Served) -> None:
     assert found[f"hentropy_requests_total{attach}"] == 1
     assert found['hentropy_requests_total{method="GET",route="other",status="404"}'] == 1
     assert found['hentropy_requests_total{method="GET",route="other",status="401"}'] == 1
+    assert found['hentropy_requests_total{method="other",route="other",status="401"}'] == 2
     assert found['hentropy_request_seconds_count{route="/api/studies/{study}/attach"}'] == 1
     assert found['hentropy_queue{kind="ask",state="waiting"}'] == 0
 

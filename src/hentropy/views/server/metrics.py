@@ -163,6 +163,10 @@ ELSEWHERE = "other"
 """The route of what no route answers: paths are as many as somebody likes to try."""
 
 
+METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+"""The methods that are counted by name; anybody can make up others."""
+
+
 class Requests:
     """Counts requests and logs each with its person, without what it carries: queries may hold a token."""
 
@@ -189,7 +193,8 @@ class Requests:
 
     def _answered(self, scope: Scope, status: int, seconds: float) -> None:
         route = scope["route"].path if "route" in scope else ELSEWHERE
-        self._metrics.answered(scope["method"], route, status, seconds)
+        method = scope["method"] if scope["method"] in METHODS else ELSEWHERE
+        self._metrics.answered(method, route, status, seconds)
         path = "".join(letter if letter.isprintable() else " " for letter in scope["path"])
         person = access_of(scope).name if KEY in scope else None
         fields = {"client": client_in(scope), "person": person, "method": scope["method"], "path": path}
