@@ -57,6 +57,19 @@ def test_a_request_that_says_it_is_too_large_is_not_waited_for(here: Served) -> 
         assert connection.recv(100).startswith(b"HTTP/1.1 413")
 
 
+def test_a_long_number_in_an_address_is_refused(here: Served) -> None:
+    for path in ("/studies/{}", "/studies/{}/trials/0", "/studies/1/trials/{}", "/api/studies/{}"):
+        assert here.http.get(path.format("9" * 5_000)).status_code == 414
+
+
+@pytest.mark.parametrize(("charset", "status"), [("UTF-8", 422), ("unicode_escape", 415), ("undefined", 415)])
+def test_a_form_is_in_utf_8(here: Served, charset: str, status: int) -> None:
+    parts = '--b\r\nContent-Disposition: form-data; name="name"\r\n\r\n\\ud800\r\n--b--\r\n'
+    kind = f"multipart/form-data; boundary=b; charset={charset}"
+    headers = {"Content-Type": kind, "Origin": here.url}
+    assert here.http.post("/new", content=parts, headers=headers).status_code == status
+
+
 def test_more_rows_than_allowed_are_refused(sqlite_url: str) -> None:
     with served(small(sqlite_url, upload_rows=3)) as server:
         study = server.create()

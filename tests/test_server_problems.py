@@ -52,6 +52,21 @@ def test_what_nobody_expected_says_nothing_but_an_id(here: Served, caplog: pytes
     assert here.http.get("/api/studies").status_code == 200
 
 
+def test_broken_code_points_are_told_and_kept_out(here: Served) -> None:
+    """JSON can say half of a surrogate pair, which no answer in UTF-8 can carry."""
+    kind = {"Content-Type": "application/json"}
+    option = '{"version": 1, "name": "a", "space": {"x": {"type": "choice", "options": ["b", "\\udfff"]}}}'
+    answer = here.http.post("/api/studies", content=option, headers=kind)
+    assert answer.status_code == 422
+    assert "space.x.options[1]" in answer.text
+    study = here.create()
+    trial = '{"number": 0, "params": {"\\ud800": 1}, "state": "running", "asked_at": "2026-01-31T12:00:00Z"}\n'
+    lines = {"Content-Type": "application/x-ndjson"}
+    answer = here.http.post(f"/api/studies/{study}/import", content=trial, headers=lines)
+    assert answer.status_code == 422
+    assert "\ud800" in answer.json()["error"]["sentence"]
+
+
 @pytest.mark.parametrize(
     ("error", "status", "kind"),
     [

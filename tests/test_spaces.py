@@ -246,6 +246,13 @@ def test_ranges_that_no_number_can_hold_are_refused(bounds: tuple) -> None:
         Integer(*bounds)
 
 
+@pytest.mark.parametrize("high", [2**62, 2**63 - 1, 2**70, 2**1000])
+def test_grids_too_long_for_a_whole_number_are_not_listed(high: int) -> None:
+    space = Space(x=Integer(0, high), y=Integer(0, 2))
+    assert space.points is None
+    assert len(space.sample(3, seed=0)) == 3
+
+
 def test_rows_of_a_pool_are_found_without_their_ids() -> None:
     pool = Pool(
         [["A1", "Fe", 1.0, 3.0], ["A2", "Ti", 2.0, 4.0]],

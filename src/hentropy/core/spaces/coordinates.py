@@ -10,7 +10,6 @@ r"""What a parameter is to tensors: its coordinates in a row, in the unit cube o
 of a choice equally far apart.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -180,10 +179,13 @@ class Numbers(Coordinates):
         if not bool(self.on_grid.all()):
             return None
         low, high = self.bounds
-        counts = ((high - low) / self.grid).round().add(1).long().tolist()
-        if math.prod(counts) > MAX_LISTED_DESIGNS:
+        counts = ((high - low) / self.grid).round().add(1)
+        if float(counts.prod()) > MAX_LISTED_DESIGNS:  # before they are whole numbers, for which they may be too large
             return None
-        axes = [start + step * torch.arange(n) for start, step, n in zip(low, self.grid, counts, strict=True)]
+        axes = [
+            start + step * torch.arange(n)
+            for start, step, n in zip(low, self.grid, counts.long().tolist(), strict=True)
+        ]
         return torch.cartesian_prod(*axes).reshape(-1, self.width).to(torch.float64)
 
     def neighbours(self, x: Tensor) -> Tensor:

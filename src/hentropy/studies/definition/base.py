@@ -33,6 +33,13 @@ def _rectangular(rows: tuple[tuple[T, ...], ...]) -> tuple[tuple[T, ...], ...]:
     return rows
 
 
+def _whole_text(text: str) -> str:
+    bad = next((letter for letter in text if letter == "\x00" or unicodedata.category(letter) == "Cs"), None)
+    if bad is not None:  # neither every database nor an answer in UTF-8 takes these
+        raise ValueError(f"{text!r} has the control character {bad!r}; leave it out")
+    return text
+
+
 def _one_line(text: str) -> str:
     if not text.strip():
         raise ValueError("it is empty; give it at least one letter")
@@ -63,7 +70,7 @@ def _two_names(reference: str) -> str:
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Whole = Annotated[int, Field(strict=True)]
 YesNo = Annotated[bool, Field(strict=True)]
-Text = Annotated[str, Field(strict=True)]
+Text = Annotated[str, Field(strict=True), AfterValidator(_whole_text)]
 Label = Annotated[Text, AfterValidator(_one_line)]
 """Text on one line that is not empty."""
 

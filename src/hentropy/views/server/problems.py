@@ -78,7 +78,8 @@ SENTENCES = {
 }
 INTERNAL = "something went wrong inside the server; the log has the details under this id"
 
-KINDS = {404: "gone", 409: "study", 429: "busy", 503: "store"} | dict.fromkeys((400, 405, 408, 413, 415, 422), "input")
+UNUSABLE = (400, 405, 408, 413, 414, 415, 422)
+KINDS = {404: "gone", 409: "study", 429: "busy", 503: "store"} | dict.fromkeys(UNUSABLE, "input")
 """What kind of problem a status is, for programs."""
 
 

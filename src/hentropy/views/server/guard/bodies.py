@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -12,6 +13,13 @@ from hentropy.views.server.settings import ServerLimits
 
 FILES = ("multipart/form-data", "text/csv", "application/x-ndjson")
 """The types of requests that carry a file."""
+
+
+MAX_PATH_LENGTH = 2_000
+"""Letters; no address of a server is as long, and Python reads no whole number of more than 4,300 digits."""
+
+ENCODINGS = (b"", b"utf-8", b"utf8")
+"""The encodings that a form may name; some of the others that Python knows make broken code points."""
 
 
 def content_type(headers: Headers) -> str:
@@ -34,7 +42,12 @@ class BodyLimit:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if len(scope["path"]) > MAX_PATH_LENGTH:
+            raise Refused(414, f"the address is too long; at most {MAX_PATH_LENGTH:,} letters are accepted")
         headers = Headers(scope=scope)
+        kind, options = parse_options_header(headers.get("content-type"))
+        if kind == b"multipart/form-data" and options.get(b"charset", b"").lower() not in ENCODINGS:
+            raise Refused(415, "the encoding of the form is not accepted; send UTF-8")
         stranger = not access_of(scope).may
         most = self._most(stranger, headers)
         announced = headers.get("content-length", "0")
