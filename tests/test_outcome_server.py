@@ -71,11 +71,12 @@ def test_the_client_tells_outcomes_by_name_as_a_study_does(lab: Served) -> None:
 def test_the_api_says_what_is_measured(lab: Served) -> None:
     path = f"/api/studies/{study_id(lab)}"
     known = lab.http.get(path).json()
-    plain, unstated = {"unit": "%", "log": False, "grades": []}, dict.fromkeys(("noise", "low", "high", "tails"))
+    plain = {"unit": "%", "kind": "number", "log": False, "grades": []}
+    unstated = dict.fromkeys(("noise", "low", "high", "tails"))
     assert known["outcomes"] == [
         {"name": "yield", **plain, "computed": None, "noise": 0.5, "low": 0.0, "high": 100.0, "tails": None},
         {"name": "impurity", **plain, "computed": None, **unstated, "tails": "heavy"},
-        {"name": "price", **plain, "unit": "€", "computed": "2 * x + 3", **unstated},
+        {"name": "price", **plain, "unit": "€", "kind": "computed", "computed": "2 * x + 3", **unstated},
     ]
     assert "Experiments measure yield in % (from 0 to 100) and impurity in %." in known["says"]
     assert "The yield of a repeated experiment differs by about 0.5 % (standard deviation)." in known["says"]

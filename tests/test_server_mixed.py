@@ -324,7 +324,8 @@ def test_the_api_takes_and_gives_options(server: Served) -> None:
     answer = server.http.get(f"/api/studies/{study}").json()
     assert [value["name"] for value in answer["design"]] == list(DESIGN)
     assert answer["design"][0]["options"] == ["PPh3", "XPhos", "dppf"]
-    assert answer["design"][2] == {"name": "temperature", "unit": "°C", "low": 30.0, "high": 110.0, "options": None}
+    number = {"kind": "real", "low": 30.0, "high": 110.0, "step": 5.0, "log": False, "options": None}
+    assert answer["design"][2] == {"name": "temperature", "unit": "°C", **number}
     assert any("boils[solvent]" in line for line in answer["says"])
     rows = [{"params": DESIGN, "value": 1.0}]
     done = server.http.post(f"/api/studies/{study}/attach", json={"rows": rows})

@@ -75,6 +75,13 @@ def import_in(name: str, folder: str | os.PathLike[str] | None) -> ModuleType:
     return module
 
 
+def loaded(name: str) -> list[ModuleType]:
+    """The modules of this name that are loaded: one at most that everybody imports, and those of folders."""
+    with _lock:
+        known = [sys.modules, *(folder.modules for folder in _folders.values())]
+        return [modules[name] for modules in known if name in modules]
+
+
 def _files(folder: str, top: str) -> tuple[str, str]:
     return os.path.join(folder, top, "__init__.py"), os.path.join(folder, f"{top}.py")
 

@@ -17,6 +17,9 @@ from hentropy.lazy import Tensor, torch
 AUDIT_DRAWS = 256
 AUDIT_REPLICATES = 8
 
+ROUNDING = 1e-12
+"""An error that is a smaller share of the entropy is that of rounding: draws may cancel, as those of an affine loss."""
+
 
 @dataclass(frozen=True)
 class Entropy:
@@ -91,8 +94,8 @@ def entropy_of(search: ActionSearch, belief: Belief, seed: int) -> Entropy:
     left = 0.0 if search.left is None else float(search.left)
     if estimates is None:
         return Entropy(float(search.value), left, search.best, decision)
-    spread = float(estimates.std()) / len(estimates) ** 0.5
-    return Entropy(float(estimates.mean()), math.hypot(spread, left), search.best, decision)
+    mean, error = float(estimates.mean()), math.hypot(float(estimates.std()) / len(estimates) ** 0.5, left)
+    return Entropy(mean, error if error > ROUNDING * abs(mean) else 0.0, search.best, decision)
 
 
 @torch.no_grad()

@@ -6,6 +6,7 @@ A part is a copy: training the model later does not move a belief, and no gradie
 from __future__ import annotations
 
 import copy
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,11 +70,8 @@ def raw_inputs(model: botorch.models.SingleTaskGP) -> Tensor:
 def is_exact(model: torch.nn.Module) -> bool:
     """Whether the model is mean + kernel + Gaussian noise and predicts as such, so that its parts are all there is."""
     likelihood = dict(model.named_children()).get("likelihood")
-    if type(likelihood) not in (
-        gpytorch.likelihoods.GaussianLikelihood,
-        gpytorch.likelihoods.FixedNoiseGaussianLikelihood,
-        botorch.models.likelihoods.sparse_outlier_noise.SparseOutlierGaussianLikelihood,
-    ):
+    usual = (gpytorch.likelihoods.GaussianLikelihood, gpytorch.likelihoods.FixedNoiseGaussianLikelihood)
+    if type(likelihood) not in usual and not _has_outliers(likelihood):
         return False
     if isinstance(model, botorch.models.fully_bayesian.AbstractFullyBayesianSingleTaskGP):
         return type(model).forward is botorch.models.fully_bayesian.AbstractFullyBayesianSingleTaskGP.forward
@@ -134,14 +132,18 @@ def gaussian(
     )
 
 
+def _has_outliers(likelihood: Any) -> bool:
+    """Whether the noise is that of relevance pursuit, some observations being outliers."""
+    sparse = sys.modules.get("botorch.models.likelihoods.sparse_outlier_noise")  # who has such a model has imported it
+    return sparse is not None and isinstance(likelihood, sparse.SparseOutlierGaussianLikelihood)
+
+
 def _noise(model: botorch.models.SingleTaskGP, X: Tensor) -> tuple[Tensor, Tensor]:
     """The noise variances of the observations at X, and those that an observation to come has: ... x n or 1 each.
 
     They differ where relevance pursuit found outliers, each with a variance of its own.
     """
-    if not isinstance(
-        model.likelihood, botorch.models.likelihoods.sparse_outlier_noise.SparseOutlierGaussianLikelihood
-    ):
+    if not _has_outliers(model.likelihood):
         noise = model.likelihood.noise.detach().clone()
         return noise, noise
     sparse = model.likelihood.noise_covar

@@ -1,7 +1,6 @@
 """From a description to the objects of a study, and back; what has no words is named in `own`."""
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from hentropy.core.spaces import DesignSpace, Pool, Space
 from hentropy.core.spaces.constraints import Condition
 from hentropy.core.spaces.parameters import written
 from hentropy.errors import Advice, DocPage, HentropyError, InputError, last_line
+from hentropy.loading import loaded
 from hentropy.studies.definition.base import plain
 from hentropy.studies.definition.decisions import DECISIONS, Named, OwnClass, option_words, options_of_class
 from hentropy.studies.definition.designs import parameter_words
@@ -304,8 +304,8 @@ def _options(decision: Decision) -> dict[str, Any] | None:
 
 def _importable(cls: type) -> bool:
     """Whether another process finds the class by its module and name."""
-    module = sys.modules.get(cls.__module__)
-    if module is None or cls.__module__ == "__main__" or vars(module).get(cls.__name__) is not cls:
+    found = any(vars(module).get(cls.__name__) is cls for module in loaded(cls.__module__))
+    if not found or cls.__module__ == "__main__":
         return False
     try:
         split(f"{cls.__module__}:{cls.__name__}")

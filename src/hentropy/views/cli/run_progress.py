@@ -126,6 +126,8 @@ class Follower:
 
     def _ended(self, trial: Trial, outcome: Evaluation) -> None:
         self._running.pop(trial.number, None)
+        if outcome.log and self._glances is None:  # of a worker, whose experiments run in another process
+            typer.echo(printable(outcome.log.rstrip("\n")), err=True)
         verdict = self._glances.verdict() if self._glances and trial.state is State.COMPLETE else None
         if self._as_json:
             self.say("trial", **_plain(trial, outcome, verdict))
