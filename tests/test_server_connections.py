@@ -98,6 +98,25 @@ def test_slow_strangers_do_not_take_all_connections(guarded: Served) -> None:
         until(lambda: ask(guarded).startswith(b"HTTP/1.1 200"))
 
 
+def test_who_sends_no_request_does_not_keep_a_connection(sqlite_url: str) -> None:
+    limits = ServerLimits(head_seconds=SOON, connections=6)
+    head = f"GET /api/studies HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n".encode()
+    with served(Settings(sqlite_url, token=TOKEN, limits=limits)) as server, ExitStack() as stack:
+        server.http.close()
+        silent, slow, second = (stack.enter_context(connected(server)) for _ in range(3))
+        slow.sendall(head)
+        second.sendall(head + b"\r\n")
+        assert second.recv(65536).startswith(b"HTTP/1.1 200")
+        second.sendall(head)  # of another request, and no more of it
+        for connection in (silent, slow, second):
+            assert read(connection).find(b"HTTP/1.1 200") == -1  # it ends
+        with connected(server) as connection:  # what has a head may take longer
+            connection.sendall(begun(server, "/login") + b"x")
+            connection.settimeout(2 * SOON)
+            with pytest.raises(TimeoutError):
+                connection.recv(1)
+
+
 def test_too_many_connections_are_told_so_and_a_client_comes_again(guarded: Served) -> None:
     guarded.create()
     guarded.http.close()

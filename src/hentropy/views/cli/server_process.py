@@ -22,6 +22,7 @@ from hentropy.views.cli.opening import is_there, shown
 from hentropy.views.cli.printing import say
 from hentropy.views.cli.run_progress import Terminated, stopped_by_signals
 from hentropy.views.server.app import make_app
+from hentropy.views.server.guard.heads import timed_heads
 from hentropy.views.server.services import Services
 from hentropy.views.server.settings import Settings, is_loopback
 from hentropy.views.text.log_lines import JsonLines, event_line
@@ -139,7 +140,7 @@ def configured(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         app,
         host=settings.host,
         port=settings.port,
-        http="h11",
+        http=timed_heads(settings.limits.head_seconds),
         ws="none",
         lifespan="on",
         log_config=None,

@@ -68,6 +68,8 @@ class ServerLimits:
     """The most time that a client may take to send a request."""
     login_seconds: float = 5.0
     """The same for somebody who has not given the token, and for the rest of a request that was answered already."""
+    head_seconds: float = 10.0
+    """The most time from a new connection, or the first byte of a later request, to the whole head of the request."""
     per_second: float = 100.0
     """The requests of one client that are answered in a second, in the long run."""
     burst: int = 400
