@@ -360,11 +360,12 @@ def test_what_has_a_key_is_done_once(here: Served) -> None:
     assert post(here, f"/studies/{other}/ask", {"count": 1}, headers=key)["job"]["id"] not in asked
     # another request with this key would be lost if it got the answer of the first one
     more = {"rows": [{"params": {"x": 1.0}, "value": 3.0}], "again": True}
-    for path_to, sent in (
+    others: tuple[tuple[str, dict[str, Any]], ...] = (
         ("attach", {"json": more}),
         ("attach.csv", {"content": "x,value\n0.5,2\n", "headers": CSV}),
         ("ask", {"json": {"count": 2}}),
-    ):
+    )
+    for path_to, sent in others:
         sent["headers"] = {**sent.get("headers", {}), **key}
         refusal = here.http.post(f"/api{path}/{path_to}", **sent)
         assert refusal.status_code == 422

@@ -123,14 +123,15 @@ BETWEEN = 0.32
 
 MAX_CELL_LENGTH = 44
 MAX_ROWS = 24
-SIZE = 10.0
+SIZE, TITLE_SIZE = 10.0, 11.0
 
 
 def table_width(table: Table) -> float:
-    """How many inches a table is wide."""
+    """How many inches a table is wide, with its title above it."""
     cells = zip(table.columns, *table.rows[:MAX_ROWS], strict=True)
     # names of columns are bold, and so a little wider
-    return 0.2 + sum(max(1.1 * inches(_cut(cell), SIZE) for cell in column) + BETWEEN for column in cells)
+    columns = sum(max(1.1 * inches(_cut(cell), SIZE) for cell in column) + BETWEEN for column in cells)
+    return 0.2 + max(columns, 1.1 * inches(table.title, TITLE_SIZE))
 
 
 def table_height(table: Table) -> float:
@@ -158,7 +159,7 @@ def fitted(table: Table, room: float) -> Table:
 def draw_table(axes: Axes, table: Table, height: float) -> None:
     """Draw a table on axes this many inches high."""
     axes.set_axis_off()
-    axes.set_title(written(table.title), fontsize=11, loc="left", y=1.0).set_x(0.02)
+    axes.set_title(written(table.title), fontsize=TITLE_SIZE, loc="left", y=1.0).set_x(0.02)
     shown = [[_spaced(cell) for cell in row] for row in table.rows[:MAX_ROWS]]
     if len(table.rows) > MAX_ROWS:
         shown.append([f"... {len(table.rows) - MAX_ROWS} more", *[""] * (len(table.columns) - 1)])
