@@ -202,6 +202,7 @@ def test_numbers_of_other_libraries_are_numbers() -> None:
         (lambda: Real(math.nan, 1.0), "bounds nan, 1.0 must be finite"),
         (lambda: Real(0.0, 1.0, log=True), "lower bound above 0, got 0.0"),
         (lambda: Integer(0, 9, log=True), "lower bound above 0, got 0"),
+        (lambda: Real(0.0, 1e300, step=1e-300), "step 1e-300 is too small for the range"),
         (lambda: Integer(1, 2.5), "whole numbers, got 1 and 2.5"),
         (lambda: Space(), "at least one parameter"),
         (lambda: Space(x=(0, 1)), r"parameter x is \(0, 1\)"),

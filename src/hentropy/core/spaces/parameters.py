@@ -180,6 +180,8 @@ class Number(Parameter):
             what = "a whole number of at least 1" if self.whole else "a number above 0"
             raise InputError(f"the step must be {what}, got {self.step!r}")
         count = (self.high - self.low) / self.step
+        if not math.isfinite(count):
+            raise InputError(f"the step {self.step} is too small for the range from {self.low} to {self.high}")
         if abs(count - round(count)) > GRID_TOLERANCE or round(count) < 1:
             last = self.low + math.floor(count + GRID_TOLERANCE) * self.step
             raise InputError(
