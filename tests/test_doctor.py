@@ -46,7 +46,7 @@ def problems(*arguments: str) -> list[str]:
 def test_files_that_others_may_change_are_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     open_store("sqlite:///lab.db").close()
-    done("people", "add", "anna")
+    done("people", "add", "operator")
     given = ("--store", "sqlite:///lab.db", "--people", "people.json")
     assert problems(*given) == []
     assert "people.json, 1 person" in done("doctor", *given)

@@ -147,15 +147,15 @@ def test_who_is_removed_is_out_at_once(lab: Served, people: People, tokens: dict
 
 
 def test_a_stream_ends_with_the_token_that_began_it(people: People, sqlite_url: str) -> None:
-    people.add("anna", Right.READ)
+    people.add("operator", Right.READ)
     control = AccessControl(Settings(sqlite_url, people=people.file))
-    access = Access("bearer", "", people.named("anna"))
+    access = Access("bearer", "", people.named("operator"))
     assert control.still_in(access)
-    people.remove("anna")
+    people.remove("operator")
     assert not control.still_in(access)
-    people.add("anna", Right.READ)
+    people.add("operator", Right.READ)
     assert not control.still_in(access)
-    assert control.still_in(Access("proxy", "", people.named("anna")))
+    assert control.still_in(Access("proxy", "", people.named("operator")))
 
 
 def test_programs_that_add_people_at_once_lose_nobody(people: People) -> None:
@@ -220,7 +220,7 @@ def test_a_damaged_file_lets_nobody_in(lab: Served, people: People, tokens: dict
     assert "damaged" in answer.json()["error"]["sentence"]
 
 
-@pytest.mark.parametrize("name", ["", " anna", "anna\n", "a" * 101])
+@pytest.mark.parametrize("name", ["", " operator", "operator\n", "a" * 101])
 def test_names_can_be_shown(people: People, name: str) -> None:
     with pytest.raises(InputError, match="the name is"):
         people.add(name, Right.READ)
@@ -288,6 +288,6 @@ def test_others_cannot_say_who_they_are(sqlite_url: str, people: People, proxies
 
 
 def test_the_token_of_the_server_goes_on_beside_people(sqlite_url: str, people: People) -> None:
-    people.add("anna", Right.READ)
+    people.add("operator", Right.READ)
     with served(Settings(sqlite_url, token=TOKEN, people=people.file)) as server:
         assert as_(server, TOKEN, "POST", "/api/studies", json=SMALL).status_code == 201

@@ -53,7 +53,7 @@ def people(
     Each person has a token, which is shown once; the file has only its hash. A server that runs heeds changes at once:
     who is removed is out. To give other rights or a new token, remove the person and add them again.
 
-    Example: hentropy people add anna --rights run
+    Example: hentropy people add operator --rights run
     """
     known = People(file)
     if verb is Verb.LIST:
