@@ -2,12 +2,14 @@
 
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from hentropy.views.server.guard.rates import Rates, client_of
+from hentropy.views.server.new_study import MOST_AT_ONCE, READING
 from hentropy.views.server.settings import ServerLimits, Settings
 from support.serving import PATIENCE, TOKEN, Served, served
 from support.visiting import FORM
@@ -68,6 +70,18 @@ def test_a_form_is_in_utf_8(here: Served, charset: str, status: int) -> None:
     kind = f"multipart/form-data; boundary=b; charset={charset}"
     headers = {"Content-Type": kind, "Origin": here.url}
     assert here.http.post("/new", content=parts, headers=headers).status_code == status
+
+
+def test_definitions_that_take_long_leave_threads_for_others(here: Served) -> None:
+    words: dict[str, Any] = {"version": 1, "name": "a", "space": {"x": {"type": "real", "low": 0, "high": 1}}}
+    words["decision"] = {"name": "maximize"}
+    with ExitStack() as stack:
+        for _ in range(MOST_AT_ONCE):  # as if so many were being looked at
+            assert READING.acquire(timeout=PATIENCE)
+            stack.callback(READING.release)
+        assert here.http.post("/api/check", json=words).status_code == 503
+        assert here.http.get("/api/studies").status_code == 200
+    assert here.http.post("/api/check", json=words).status_code == 200
 
 
 def test_more_rows_than_allowed_are_refused(sqlite_url: str) -> None:

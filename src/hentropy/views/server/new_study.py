@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Any
 
 from hentropy.errors import InputError, StorageError, StudyError
@@ -12,9 +13,15 @@ from hentropy.studies.storage import Store
 from hentropy.studies.study import Study
 from hentropy.studies.study.keeping import versions
 from hentropy.studies.study.words import LocatedDescription
+from hentropy.views.server.problems import Busy
 
 WHERE = "this study"
 """How messages call the description."""
+
+MOST_AT_ONCE = 5
+"""Definitions that are looked at side by side: a third of the threads, so that the others answer meanwhile."""
+
+READING = BoundedSemaphore(MOST_AT_ONCE)
 
 MOST_FIRST = 1_000
 MOST_MEMORY = 2 * 2**30
@@ -29,8 +36,18 @@ MOST_LISTED = 5_000
 def described(words: Any) -> Study:
     """The study with this definition, in memory; an `InputError` names what is wrong with it, or not allowed here.
 
-    What would import, start or read something is refused before anything else is looked at.
+    What would import, start or read something is refused before anything else is looked at. `Busy` if too many others
+    are looked at: to find a design that satisfies many conditions may take minutes.
     """
+    if not READING.acquire(blocking=False):
+        raise Busy(f"{MOST_AT_ONCE} definitions are being checked, and no more are at once; try again later")
+    try:
+        return _read(words)
+    finally:
+        READING.release()
+
+
+def _read(words: Any) -> Study:
     refused = _refused(words) if isinstance(words, Mapping) else []
     if refused:
         raise InputError("\n".join([f"{WHERE} cannot be created here:", *(f"  {line}" for line in refused)]))
