@@ -22,7 +22,7 @@ from hentropy.views.cli.opening import is_there, shown
 from hentropy.views.cli.printing import say
 from hentropy.views.cli.run_progress import Terminated, stopped_by_signals
 from hentropy.views.server.app import make_app
-from hentropy.views.server.guard.heads import timed_heads
+from hentropy.views.server.guard.bodies import timed_heads
 from hentropy.views.server.services import Services
 from hentropy.views.server.settings import Settings, is_loopback
 from hentropy.views.text.log_lines import JsonLines, event_line

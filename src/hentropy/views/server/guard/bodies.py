@@ -1,11 +1,16 @@
-"""The size of requests: bounded by what they announce and by what really comes, in bytes and in time."""
+"""The size of requests: bounded by what they announce and by what really comes, in bytes and in time.
+
+Also the time that a connection has for the head of a request.
+"""
 
 import asyncio
 from contextlib import suppress
 
+import h11
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hentropy.views.server.guard.sessions import access_of
 from hentropy.views.server.problems import Refused
@@ -13,7 +18,6 @@ from hentropy.views.server.settings import ServerLimits
 
 FILES = ("multipart/form-data", "text/csv", "application/x-ndjson")
 """The types of requests that carry a file."""
-
 
 MAX_PATH_LENGTH = 2_000
 """Letters; no address of a server is as long, and Python reads no whole number of more than 4,300 digits."""
@@ -119,3 +123,48 @@ class UnreadBodies:
             await send(message)
 
         await self.app(scope, noticed, ending)
+
+
+class TimedHeads(H11Protocol):
+    """A connection that ends unless the head of a request comes in `head_seconds`.
+
+    uvicorn ends one that is idle after an answer, but waits for ever for the first request, and for the rest of a head.
+    """
+
+    head_seconds: float
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait."""
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; wait no more once the head is there."""
+        super().data_received(data)
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        super().connection_lost(exc)
+        self._stop_waiting()
+
+    def _wait_for_head(self) -> None:
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_waiting()
+        elif self._timer is None:  # parts of a head do not prolong the wait
+            self._timer = self.loop.call_later(self.head_seconds, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def timed_heads(seconds: float) -> type[TimedHeads]:
+    """The protocol with this time."""
+
+    class Timed(TimedHeads):
+        head_seconds = seconds
+
+    return Timed
