@@ -45,7 +45,7 @@ check: $(STAMP)
 smoke: $(STAMP)
 	$(PYTEST) --numprocesses auto -m 'smoke and not (slow or nightly)' $(call marked,smoke)
 
-# Before a change is handed on: every behaviour once, eight minutes on two idle cores.
+# Before a change is handed on: every behaviour once, 13 minutes on two idle cores.
 test: postgres chromium
 	$(MAKE) --jobs 2 --output-sync lint rounding-COMPATIBLE
 	$(PYTEST) --numprocesses $(WORKERS)
