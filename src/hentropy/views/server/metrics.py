@@ -102,29 +102,20 @@ class Metrics:
         queue.update((job.kind, job.state) for job in jobs if not job.ended)
         with self._lock:
             lines = [
-                *family(
-                    "hentropy_info", "gauge", "Version.", [sample("hentropy_info", (("version", __version__),), 1)]
-                ),
-                *family(
-                    "hentropy_studies", "gauge", "Studies in the store.", [sample("hentropy_studies", (), len(known))]
-                ),
+                *_by("hentropy_info", "Version.", {(("version", __version__),): 1}),
+                *_by("hentropy_studies", "Studies in the store.", {(): len(known)}),
                 *_by(
                     "hentropy_trials",
                     "Trials in the store: all were asked or attached, complete ones were told.",
                     {(("state", state),): count for state, count in trials.items()},
                 ),
-                *family(
-                    "hentropy_workers",
-                    "gauge",
-                    "Workers that hold the lease of a trial.",
-                    [sample("hentropy_workers", (), len(workers))],
-                ),
+                *_by("hentropy_workers", "Workers that hold the lease of a trial.", {(): len(workers)}),
                 *_by(
                     "hentropy_queue",
                     "Proposals (ask) and verdicts (look) that wait or run.",
                     {(("kind", kind), ("state", state)): count for (kind, state), count in queue.items()},
                 ),
-                *family("hentropy_pages", "gauge", "Open pages.", [sample("hentropy_pages", (), listeners)]),
+                *_by("hentropy_pages", "Open pages.", {(): listeners}),
                 *family(
                     "hentropy_job_seconds",
                     "histogram",

@@ -6,7 +6,6 @@ import hmac
 import json
 import os
 import secrets
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,8 +14,9 @@ from enum import IntEnum
 from pathlib import Path
 
 from hentropy.errors import InputError, StorageError
+from hentropy.studies.files import PRIVATE, beside
 
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 
 
 class Right(IntEnum):
@@ -142,23 +142,20 @@ class People:
         """The file at once and whole, for its owner alone."""
         rows = [{"name": one.name, "rights": one.right.word, "token_sha256": one.token_hash} for one in people]
         text = json.dumps({"version": 1, "people": rows}, ensure_ascii=False, indent=1) + "\n"
-        handle, name = tempfile.mkstemp(prefix=f".{self.file.name}", dir=self.file.absolute().parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as new:
+        with beside(self.file, PRIVATE) as made:
+            with made.open("w", encoding="utf-8") as new:
                 new.write(text)
                 new.flush()
                 os.fsync(new.fileno())  # else a loss of power may leave an empty file, and nobody gets in
-            os.replace(name, self.file)
-        except BaseException:
-            os.unlink(name)
-            raise
+            made.replace(self.file)
 
 
 def check_name(name: str) -> None:
     """Refuse a name that the history could not show."""
-    if not name or name != name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+    if not name or name != name.strip() or not name.isprintable() or len(name) > MAX_NAME_LENGTH:
         raise InputError(
-            f"the name is {name!r}; it must have 1 to {LONGEST_NAME} letters that can be printed, without spaces around"
+            f"the name is {name!r}; it must have 1 to {MAX_NAME_LENGTH} letters that can be printed, without spaces"
+            " around"
         )
 
 
