@@ -133,7 +133,7 @@ class Finished:
 
 
 def finish(study: Study, number: int, owner: str, outcome: Evaluation, terms: Terms) -> Finished:
-    """Record what came of a trial: a value, a failure, or another try. A second call with the same changes nothing."""
+    """Record the outcome of a trial: a value, a failure, or a retry. A second call with the same outcome has no effect."""
     measured: Mapping[str, Measurement] = {}
     if outcome.failed is None:
         try:

@@ -133,7 +133,7 @@ class _Run:
         return over
 
     def _endure(self, error: StorageError) -> None:
-        """Go on without a store that is away, for some time; each trouble is said once."""
+        """Continue for some time while the store does not answer; report each error once."""
         self.away = self.away or Clock()
         if self.away.spent > (HOLDING if self.held else PATIENCE):
             raise error

@@ -1,8 +1,8 @@
-"""A copy in memory of an SQLite store, for who may not write to it, or reads one of an earlier format.
+"""A copy in memory of an SQLite store that may not be written or has an earlier format.
 
-Who reads a file that has a log takes part in it: SQLite makes the log and its index where they are missing, and leaves
-them behind if it may not remove them. So a store that cannot be written is copied: through its log while a program has
-it open, and else as a file that nobody changes. The copy is made anew when the files have changed.
+Even a reader of a file with a write-ahead log writes: SQLite creates the log and its index where they are missing, and
+leaves them behind if it may not remove them. So such a store is copied: through its log while a program has it open,
+otherwise as an immutable file. The copy is refreshed when the files have changed.
 """
 
 import sqlite3

@@ -36,7 +36,7 @@ class Histogram:
         self._totals: Counter[Labels] = Counter()
 
     def add(self, labels: Labels, seconds: float) -> None:
-        """It took so long once more."""
+        """Count one more duration."""
         self._counts[labels] = [n + (seconds <= end) for n, end in zip(self._counts[labels], self._ends, strict=True)]
         self._sums[labels] += seconds
         self._totals[labels] += 1
@@ -151,11 +151,11 @@ def _by(name: str, said: str, counts: Mapping[Labels, float]) -> list[str]:
 LOG = logging.getLogger("hentropy.requests")
 
 ELSEWHERE = "other"
-"""The route of what no route answers: paths are as many as somebody likes to try."""
+"""The route of requests that match none: clients can try any number of paths."""
 
 
 METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
-"""The methods that are counted by name; anybody can make up others."""
+"""The methods that are counted by name; clients can invent others."""
 
 
 class Requests:

@@ -135,17 +135,17 @@ class TimedHeads(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait."""
+        """Start the timer."""
         super().connection_made(transport)
         self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came; wait no more once the head is there."""
+        """Handle the data; stop the timer once the head is complete."""
         super().data_received(data)
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Stop the timer."""
         super().connection_lost(exc)
         self._stop_waiting()
 

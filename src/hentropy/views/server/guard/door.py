@@ -69,7 +69,7 @@ class AccessControl:
     def _owner(self, given: str, client: str, wrong: Rates) -> Person | None:
         """Whose token it is, None for the server's; raise if it is nobody's.
 
-        Who guesses is soon told to wait. The right token is taken all the same: somebody else behind the same address
+        Repeated wrong tokens are rate limited. The right token is still accepted: another person behind the same address
         may have it. Nothing shorter than 16 letters is a token, so guesses lead nowhere at the rate of requests.
         """
         if self._token_hash is not None and same(hashed(given), self._token_hash):

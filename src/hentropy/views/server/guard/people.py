@@ -116,7 +116,7 @@ class People:
         return token
 
     def remove(self, name: str) -> None:
-        """This person gets in no more, from now on."""
+        """Revoke the access of a person, at once."""
         with self._alone():
             left = [person for person in self.all() if person.name != name]
             if len(left) == len(self.all()):
@@ -126,7 +126,7 @@ class People:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One program changes the file at a time: another, begun before somebody was removed, would bring them back."""
+        """Lock the file for a change: a program that has read an older list would restore a person who was removed."""
         folder = self.file.absolute().parent
         if not folder.is_dir():
             raise InputError(f"there is no folder {folder} for {self.file.name}; make it first")
@@ -139,7 +139,7 @@ class People:
             os.close(handle)
 
     def _write(self, people: Sequence[Person]) -> None:
-        """The file at once and whole, for its owner alone."""
+        """Replace the file atomically; only its owner can read it."""
         rows = [{"name": one.name, "rights": one.right.word, "token_sha256": one.token_hash} for one in people]
         text = json.dumps({"version": 1, "people": rows}, ensure_ascii=False, indent=1) + "\n"
         with beside(self.file, PRIVATE) as made:
