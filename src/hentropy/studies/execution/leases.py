@@ -133,7 +133,7 @@ class Finished:
 
 
 def finish(study: Study, number: int, owner: str, outcome: Evaluation, terms: Terms) -> Finished:
-    """Record the outcome of a trial: a value, a failure, or a retry. A second call with the same outcome has no effect."""
+    """Record the outcome of a trial: a value, a failure, or a retry. The same outcome once more has no effect."""
     measured: Mapping[str, Measurement] = {}
     if outcome.failed is None:
         try:

@@ -126,7 +126,7 @@ class People:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Lock the file for a change: a program that has read an older list would restore a person who was removed."""
+        """Lock the file for a change; a program with an older list would restore a person who was removed."""
         folder = self.file.absolute().parent
         if not folder.is_dir():
             raise InputError(f"there is no folder {folder} for {self.file.name}; make it first")
