@@ -69,8 +69,9 @@ class AccessControl:
     def _owner(self, given: str, client: str, wrong: Rates) -> Person | None:
         """Whose token it is, None for the server's; raise if it is nobody's.
 
-        Repeated wrong tokens are rate limited. The right token is still accepted: another person behind the same address
-        may have it. Nothing shorter than 16 letters is a token, so guesses lead nowhere at the rate of requests.
+        Repeated wrong tokens are rate limited. The right token is still accepted: another person behind the same
+        address may have it. Nothing shorter than 16 letters is a token, so guesses lead nowhere at the rate of
+        requests.
         """
         if self._token_hash is not None and same(hashed(given), self._token_hash):
             return None
